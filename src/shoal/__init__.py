@@ -132,7 +132,7 @@ if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
         found = getattr(importlib.import_module(_MODULE_OF[name]), name)
         if isinstance(found, type):
             return found
-        return importlib.import_module("shoal.policy.parameters").knowing_its_keywords(found)
+        return importlib.import_module("shoal.policy.from_columns").knowing_its_keywords(found)
 
 
 def __dir__() -> list[str]:

@@ -329,6 +329,11 @@ class ColumnName:
         return is_one and first in meanings()["file"] | meanings()["civil"]
 
     @property
+    def is_mere_id(self) -> bool:
+        """Whether it says that it is a number or another name of somebody, and not of whom."""
+        return (self.kind == "number" and not self.core) or self.has("alias")
+
+    @property
     def begins_with_no(self) -> bool:
         """Whether it is `No.` and one more word, which names a number rather than counts."""
         return self.words[0] == "no" and len(self.words) == 2
@@ -464,7 +469,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("thing", lambda name: name.is_place),
     ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),
-    ("civil", lambda name: name.has("civil")),
+    ("civil", lambda name: name.has("civil") and (name.says_number or not name.ends("ambiguous"))),
     ("contact", lambda name: name.has("profile") and name.has("web")),
     ("contact", _is_contact),
     ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),

@@ -8,6 +8,8 @@ digits lose digits from the right, and all else is a value or nothing.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from functools import cache, wraps
+from inspect import CO_VARKEYWORDS, isfunction, signature
 from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar, cast
 
 import numpy as np
@@ -38,6 +40,7 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 PERIODS = ("day", "month", "quarter", "year")
 TYPE_KEYS = ("type", "domain", "order", "hierarchy")
 FEWEST_NUMBERS = 3  # values; two are a category
+Call = TypeVar("Call", bound=Callable[..., object])
 OF_SAMPLE = ("global_risk", "household", "individual_risk", "weight")
 MANY_NUMBERS = 10  # of a sensitive column, beyond which it is an amount and not a code
 
@@ -88,6 +91,23 @@ def refuse_unknown(words: Iterable[str], known: Collection[str], function: str =
         if word == "missing_values":
             hint += ", or as read={'missing_values': [...]}"
     raise KeywordError(f"{function}unexpected keyword argument '{word}'; {hint}")
+
+
+@cache
+def knowing_its_keywords(function: Call) -> Call:
+    """A function of `shoal` that refuses a keyword it does not take, and names the nearest."""
+    if not isfunction(function) or function.__code__.co_flags & CO_VARKEYWORDS:
+        return function  # a class, or a function that refuses such a keyword itself
+    known = signature(function).parameters
+
+    @wraps(function)
+    def called(*given: object, **words: object) -> object:
+        if not words.keys() <= known.keys():
+            refuse_unknown(words, known, f"{function.__name__}: ")
+        return function(*given, **words)
+
+    called.__module__ = "shoal"  # where pickle finds it
+    return cast("Call", called)
 
 
 def require_no_data(word: str, value: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import cache
 from itertools import islice
 from numbers import Real
 from typing import Any, TypeVar
@@ -280,22 +280,3 @@ def with_keywords(
         return function
 
     return spelled_out
-
-
-@cache
-def knowing_its_keywords(function: CallableT) -> CallableT:
-    """A function of `shoal` that refuses a keyword it does not take, and names the nearest."""
-    if not inspect.isfunction(function) or function.__code__.co_flags & inspect.CO_VARKEYWORDS:
-        return function  # a class, or a function that refuses such a keyword itself
-    known = inspect.signature(function).parameters
-
-    @wraps(function)
-    def called(*given: object, **words: object) -> object:
-        if not words.keys() <= known.keys():
-            from shoal.policy.from_columns import refuse_unknown
-
-            refuse_unknown(words, known, f"{function.__name__}: ")
-        return function(*given, **words)
-
-    called.__module__ = "shoal"  # where pickle finds it
-    return typing.cast("CallableT", called)

@@ -295,3 +295,179 @@ def test_addresses_of_one_person_are_asked_about(title):
 def test_signs_that_people_type_for_no_value_are_no_merged_cells(title, sign, asks):
     cells = np.array([f"P{i}" if i % 10 else sign for i in range(1, 201)])
     assert bool(asked({title: cells, "score": any_of(200, *range(40))})) == asks
+
+
+# Numbers that begin anew in each value of some column, under whatever title.
+
+SIZES = {"A": 70, "B": 50, "C": 31, "D": 22}
+
+
+def in_sites(form: str, sizes: dict[str, int], each: int = 1) -> tuple[list[str], list[str]]:
+    """(records,) whose site, and whose number in it."""
+    of = [(site, form.format(i + 1)) for site, count in sizes.items() for i in range(count)]
+    return tuple(map(list, zip(*(one for one in of for _ in range(each)), strict=True)))
+
+
+@pytest.mark.parametrize("title", ["site", "Praxis", "Einrichtung", "year", "施設", "sede", "x7"])
+@pytest.mark.parametrize("form", ["P{:03}", "{:04}", "{}", "S-{:02}"])
+def test_a_number_that_begins_anew_is_asked_about_with_its_pair(title, form):
+    sites, numbers = in_sites(form, SIZES, 4)
+    frame = {title: sites, "patient_id": numbers, "score": any_of(len(sites), *range(40))}
+    found = {frozenset(one) for one in asked(frame)}
+    assert {frozenset(["patient_id"]), frozenset([title, "patient_id"])} <= found
+
+
+@pytest.mark.parametrize("wave", ["Wave", "item", "correct"])
+def test_a_number_that_runs_through_all_waves_stays_sure(wave):
+    frame = records("patient_id", 60, 8, "P{:03}")
+    assert answer(frame | {wave: any_of(480, *"ABC")}).verdict.name == "SURE"
+
+
+@pytest.mark.parametrize("title", ["centre", "country", "Praxis"])
+@pytest.mark.parametrize("number", ["patient", "subject_no"])
+def test_who_differ_by_sex_and_age_in_each_centre_are_a_record_each(title, number):
+    sites, numbers = in_sites("{}", SIZES)
+    frame = {title: sites, number: numbers, "sex": any_of(173, *"FM")}
+    frame |= {"age": np.random.default_rng(8).integers(18, 90, 173), "bmi": any_of(173, 21, 24)}
+    assert (number,) not in asked(frame)
+
+
+# Numbers with gaps and random ones, and such as are written as something else.
+
+
+def numbered(title: str, numbers: list[object]) -> dict[str, np.ndarray]:
+    frame = records(title, len(numbers))
+    return frame | {title: np.array(numbers)[frame[title].astype(int) - 1]}
+
+
+GAPS = np.sort(np.random.default_rng(6).permutation(140)[:100] + 1)
+DRAWN = np.random.default_rng(6).permutation(99_000)[:100] + 100
+
+
+@pytest.mark.parametrize("title", ["TN", "dossard", "Nr. Teiln", "대상자"])
+@pytest.mark.parametrize("numbers", [GAPS, DRAWN])
+@pytest.mark.parametrize("other", [{"day": any_of(600, *DAYS)}, {"item": any_of(600, *"abc")}])
+def test_numbers_with_gaps_and_random_ones_are_at_least_doubted(title, numbers, other):
+    found = answer(numbered(title, numbers) | other)
+    named = [name for one in found.candidates for name in one.columns]
+    assert title in (*named, *found.doubted) or (numbers is GAPS and "item" in other)
+
+
+@pytest.mark.parametrize("values", [range(70, 200), range(1900, 2020), range(100, 3000, 25)])
+def test_measures_years_and_round_prices_are_not_taken_for_numbers_with_gaps(values):
+    frame = {"x7": any_of(900, *values), "day": any_of(900, *DAYS)}
+    assert answer(frame).doubted == ()
+    assert asked({"x7": frame["x7"], "item": any_of(900, *"abc")}) == []
+
+
+@pytest.mark.parametrize("title", ["ID", "Subject", "Client", "Kundennummer", "Screening No."])
+@pytest.mark.parametrize("form", ["{}.{:03}", "{}-{}"])
+def test_points_of_thousands_and_hyphens_of_centres_hide_no_people(title, form):
+    numbers = [form.format(1 + i // 25, 1 + i % 25 + 200 * ("." in form)) for i in range(100)]
+    found = answer(numbered(title, numbers) | {"visit": any_of(600, *range(9))})
+    assert [one.columns for one in found.candidates] == [(title,)]
+
+
+def test_a_number_with_points_of_thousands_is_doubted_under_any_title():
+    drawn = [f"{number // 1000}.{number % 1000:03}" for number in 100 * DRAWN + 7]
+    frame = numbered("Legajo", [one for one in drawn if len(one) < 10][:60])
+    assert answer(frame | {"day": any_of(360, *DAYS)}).doubted == ("Legajo",)
+
+
+def test_bands_are_no_people():
+    frame = {"group_id": any_of(600, "0-9", "10-19", "20-29"), "day": any_of(600, *DAYS)}
+    assert asked(frame) == []
+
+
+@pytest.mark.parametrize("title", ["Celular", "GSM", "Cell", "Natel privat"])
+@pytest.mark.parametrize("form", ["55 50 77 {:02} {:02}", "044 7{:02} 8{:02}0"])
+def test_phone_numbers_with_blanks_are_asked_about(title, form):
+    numbers = [form.format(i // 10 + 10, 7 * i % 90 + 10) for i in range(100)]
+    assert asked(numbered(title, numbers) | {"day": any_of(600, *DAYS)}) == [(title,)]
+
+
+# Keys that begin with a wave.
+
+WAVES = {
+    **{"T{w}_{p:03}": (1, 2, 3), "V{w}-{p:03}": (1, 2, 3, 4), "{w}-{c}": ("pre", "post")},
+    **{"{w}/{p:03}": (2021, 2022, 2023), "{w}_{p:03}": ("Baseline", "Followup")},
+    **{"STUDY-T{w}-{p:03}": (1, 2, 3), "{w}.{p}": ("t0", "t1", "t2"), "W{w}#{c}": (1, 2)},
+}
+
+
+@pytest.mark.parametrize("title", ["Patient ID", "id", "Code", "Teilnehmer"])
+@pytest.mark.parametrize("form", WAVES)
+@pytest.mark.parametrize("share", [0.8, 1])
+def test_keys_that_begin_with_a_wave_are_asked_about(title, form, share):
+    rng = np.random.default_rng(4)
+    codes = [f"{'ABCDEFG'[p % 7]}{'HJKLM'[p % 5]}{p % 90 + 10}X" for p in range(1, 101)]
+    cells = [form.format(w=w, p=p + 1, c=codes[p]) for p in range(100) for w in WAVES[form]]
+    cells = [cell for cell in cells if rng.random() < share]
+    found = answer({title: cells, "item": any_of(len(cells), *"abc")})
+    assert [(one.columns, one.is_profile) for one in found.candidates] == [((title,), True)]
+
+
+def test_numbers_of_sites_of_several_sizes_are_no_waves():
+    sites, numbers = in_sites("{:03}", SIZES)
+    cells = [f"{site}-{number}" for site, number in zip(sites, numbers, strict=True)]
+    kept = np.random.default_rng(4).random(173) < 0.8
+    for some in (np.array(cells), np.array(cells)[kept]):
+        assert asked({"patient_id": some, "item": any_of(len(some), *"abc")}) == []
+
+
+# Whom a number, a name or a family stands beside.
+
+
+@pytest.mark.parametrize("own", ["Respondent ID", "Response ID", "participant_id"])
+@pytest.mark.parametrize("title", ["ID", "Code", "Pseudonym", "Kennung"])
+def test_an_id_that_repeats_is_asked_about_beside_a_number_of_each_response(own, title):
+    frame = numbered(title, list(10_000 + DRAWN)) | {own: np.arange(600) * 7 + 10**9}
+    assert (title,) in asked(frame | {"Wave": any_of(600, *"123")})
+
+
+@pytest.mark.parametrize(
+    ("number", "member"),
+    [
+        *(("member_id", "person_code"), ("subscriber_id", "member_seq")),
+        ("Versichertennummer", "Familienmitglied"),
+    ],
+)
+def test_a_member_of_a_family_is_asked_about_with_its_number(number, member):
+    frame = numbered(number, list(500_000 + DRAWN))
+    members = np.minimum(np.random.default_rng(2).geometric(0.5, 600), 4)
+    assert (number, member) in asked(frame | {member: members, "day": any_of(600, *DAYS)})
+
+
+FULL = [f"{first} {last}" for first in FIRST for last in LAST][:200]
+
+
+@pytest.mark.parametrize("own", ["Mitarbeiter", "Name", "Employee"])
+def test_who_leads_people_of_a_name_each_is_not_asked_about(own):
+    frame = {own: FULL, "Vorgesetzte": any_of(200, *FULL[:20]), "Eintritt": any_of(200, *DAYS)}
+    assert asked(frame) == []
+    assert asked({"teacher": FULL, "subject": any_of(200, "Math", "Bio", "Eng")}) == []
+
+
+def test_ages_marks_and_referrers_are_not_asked_about():
+    ages = np.random.default_rng(8).integers(15, 90, 400)
+    frame = {"idno": DRAWN[0] + np.arange(400) ** 2, "agea": ages, "inwde": any_of(400, *DAYS)}
+    assert asked(frame) == []
+    assert asked({"alumno": np.arange(400) + 1, "historia": any_of(400, *range(11))}) == []
+    frame = {"client": np.arange(400) + 1, "age": ages}
+    frame["sex"] = np.random.default_rng(99).choice([*"FM"], 400)
+    assert asked(frame | {"referrer": any_of(400, *FULL[:30])}) == []
+
+
+def test_a_hospital_number_is_asked_about_beside_keys_of_several_pictures():
+    frame = records("Patient No", 60, 4, "E{:03}") | {"day": any_of(240, *DAYS)}
+    frame["Hospital Number"] = 4000 + 13 * (np.random.default_rng(3).permutation(240) % 40)
+    nth = np.arange(240) // 60
+    people = np.tile(np.arange(60), 4)
+    frame["Patient No"] = np.array([f"E{p:03}_{n}.png" for p, n in zip(people, nth, strict=True)])
+    assert asked(frame) == [("Patient No",), ("Hospital Number",)]
+
+
+@pytest.mark.parametrize("title", ["Case File No", "No. de control"])
+def test_a_number_of_a_file_is_asked_about_by_itself_beside_a_ward(title):
+    frame = records(title, 60) | {"ward": any_of(360, *"ABC"), "day": any_of(360, *DAYS)}
+    assert (title,) in asked(frame)

@@ -43,11 +43,12 @@ _DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])$")
 _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
+_GROUPED = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+$")
 _SPAN = re.compile(r".*[\[\](~<>]")
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
-    "phone": re.compile(r"\+?[\d ]*\(\d+\)[\d ./-]{5,}$"),
+    "phone": re.compile(r"\+?[\d ]*\(\d+\)[\d ./-]{5,}$|(?=(\D*\d){9})\+?\d{2,4}( \d{2,4})+$"),
     "long": re.compile(r"\d{5,10}\.1\d{9}$|\d([.,]\d+)?E\+?1[1-9]$", re.IGNORECASE),
     "national": re.compile(
         r"[a-z]{0,2}\d{7,9}[a-z]{1,2}$|[a-z]{1,2}\d{6}\([\da]\)$", re.IGNORECASE
@@ -64,16 +65,9 @@ _TOKENS = {
 }
 COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
 LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
-PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
-"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind some word."""
+PARTED = [rf"^(?:[^-_/.:# ]+[-_/.:# ]+){{{before}}}(.*\d.*)$" for before in (1, 2, 3)]
+"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind one word or more."""
 JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
-STEMS = [JOINED] + [
-    rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
-    for before in (3, 2, 1, 0)
-]
-"""Keys by what stands before any sign, or before letters, its last word or digits, and the rest:
-`P001_1.png`, `S001R01.edf`.
-"""
 _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
@@ -107,6 +101,8 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
     fractions = _share(_FRACTION, cells)
     if _share(DATE, cells) >= NEARLY_ALL:
         return Look("time")
+    if name.is_number and _share(_GROUPED, cells) >= NEARLY_ALL:
+        return Look("int")
     if fractions >= 0.02 and fractions + len(ints) / len(cells) > NEARLY_ALL:
         return Look("whole" if all(map(_WHOLE.match, cells)) else "fraction")
     if _share(_SPAN, cells) >= 0.2 or (distinct < FEW_VALUES and _are_bands(cells)):
@@ -140,9 +136,13 @@ def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
 
 
 def _are_bands(cells: Sequence[str]) -> bool:
-    """Whether many are written as `10-19`, from less to more."""
-    bands = [_BAND.match(cell) for cell in cells if re.match(r"\d+ ?- ?\d+$", cell)]
-    return len(bands) >= 0.2 * len(cells) and all(b and int(b[1]) <= int(b[2]) for b in bands)
+    """Whether many are written as `10-19`, from less to more, and most begin where no other does:
+    in `3-14` and `3-15`, a person is numbered in a centre.
+    """
+    pairs = [cell for cell in cells if re.match(r"\d+ ?- ?\d+$", cell)]
+    bands = [band for band in map(_BAND.match, pairs) if band and int(band[1]) <= int(band[2])]
+    begins = {band[1] for band in bands}
+    return len(bands) == len(pairs) >= 0.2 * len(cells) and 2 * len(begins) > len(bands)
 
 
 def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
@@ -283,7 +283,8 @@ class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
     seen: different values among these rows. again: records among them beyond the first of each.
-    lacking: share of these rows that are empty, as merged cells are; no sign for no value is typed.
+    share: of all records, these rows. lacking: share of these rows that are empty, as merged cells
+    are; no sign for no value is typed.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
@@ -297,6 +298,7 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
+        self.share = len(rows) / max(table.records, 1)
         self.blank = int(
             (~is_value(texts)).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum()
         )
@@ -304,13 +306,16 @@ class PersonColumn:
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
         self.holds_zero = bool((some == "0").any())
-        self.is_of_one_length = some.str.len_chars().n_unique() == 1
+        lengths = some.str.len_chars().unique()
+        self.length = int(lengths[0]) if len(lengths) == 1 else 0  # 0: they differ
+        self.is_grouped = bool(some.str.contains(_GROUPED.pattern).all())
         self.lacks_digits = not some.str.contains(r"\d").any()
         self.may_be_names = not some.str.contains(_NO_NAME).any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
-        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}|{JOINED}")
-        self.is_parted = parted.sum() > NEARLY_ALL * len(some)
-        is_long = self.is_of_one_length and bool(some.str.contains(r"^[\w-]{20,}$").all())
+        self.is_parted = some.str.contains(
+            "|".join([COUNTED, LETTERED, PARTED[0], JOINED])
+        ).sum() > NEARLY_ALL * len(some)
+        is_long = self.length > 0 and bool(some.str.contains(r"^[\w-]{20,}$").all())
         self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)
 
     @property

@@ -30,14 +30,18 @@ from shoal.data.person.candidates import (
     single_candidates,
 )
 from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
+from shoal.data.person.keys import in_keys
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
+    begun_anew,
+    beside_own,
     fewer_first,
     followed,
+    is_doubtful,
     issued,
     last_resorts,
+    leaves_out,
     of_every_record,
-    parts_of_keys,
     runs_over_people,
     shared_by_families,
     shown_by_codes,
@@ -224,18 +228,18 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
-    if any(_numbers_every_record(column) for column in columns):
-        left = [one for one in left if RANK[one.kind] <= RANK["name"]]
+    left = beside_own(left, columns)
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
-    left = fewer_first(left) or [*parts_of_keys(telling)]
+    left = fewer_first(left) or in_keys(columns, telling)
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
-    left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
+    left = left or [one for one in last_resorts(columns) if is_doubtful(one, telling)]
     if not left:
         return _by_the_rest(columns, rejected, telling)
-    shared = shared_by_families(left[0], columns) if len(left) == 1 else []
-    is_sure = len(left) == 1 and not shared and _is_sure(left[0], telling)
-    listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
+    shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
+    anew = [] if shared else begun_anew(left, columns)
+    is_sure = len(left) == 1 and not (shared or anew) and _is_sure(left[0], telling)
+    listed = left if is_sure else [*shared, *left, *anew, *inner[:MOST_INNER]]
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
@@ -247,7 +251,7 @@ def _by_the_rest(
 ) -> Answer:
     """A question about numbers of a group, with those of every record, or about who recurs."""
     found = _by_profile(columns)
-    numbers = [one for one in issued(columns) if _is_doubtful(one, telling)]
+    numbers = [one for one in issued(columns) if is_doubtful(one, telling)]
     few = [one for one in numbers if one.people.repeated < MOST_ISSUED * one.people.distinct]
     if few:
         shown = [one for one in found.candidates if not one.is_profile]
@@ -263,15 +267,12 @@ def _doubted(
     """The columns that are named for people, as far as they may number them. refused: that are."""
     kinds = ("name", "first", "last", "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
-    running = [c.title for c in columns if may_recur and runs_over_people(c)]
+    is_open = may_recur or not any(c.name.is_personal for c in columns)
+    running = [
+        c.title for c in columns if is_open and runs_over_people(c) and (may_recur or leaves_out(c))
+    ]
     named = {*shared, *running, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
-
-
-def _is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
-    """Whether nothing says that records of one value are of several people."""
-    found = one.weigh(telling)
-    return not found.personal or (one.kind in ("name", "number") and found.is_confirmed)
 
 
 def _looked_at(table: Table) -> list[str]:
@@ -303,13 +304,6 @@ def _judged(
         elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(one):
             kept.append(one)
     return kept, rejected
-
-
-def _numbers_every_record(column: PersonColumn) -> bool:
-    """Whether it gives every record a person of its own, so that events and cards are shared."""
-    name = column.name
-    is_number = name.kind in PERSON_BY_NAME and name.numbers_people and name.is_number
-    return is_number and not name.is_weak and column.people.distinct == len(column.people.keys)
 
 
 def _tells_who(one: Candidate) -> bool:
@@ -361,7 +355,9 @@ def _is_rejected(one: Candidate) -> bool:
     if one.kind == "person" and not one.below:
         return one.is_weak and found.is_refuted
     if found.is_contradicted:
-        return one.kind not in ("civil", "contact") or one.parts[0].name.may_number_others
+        name = one.parts[0].name
+        is_of_others = name.may_number_others or name.has("other_end")
+        return one.kind not in ("civil", "contact") or is_of_others
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
@@ -489,9 +485,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
             return Answer(Verdict.NONE)
         others = [c for c in columns if not c.name.is_personal]
         happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
-        # where nothing happens, others may be marks, measures or remarks
-        codes = [c for c in columns if happens or (c.look.token and c.again >= c.seen)]
-        if shown := shown_by_codes(codes):
+        if shown := shown_by_codes(columns, happens):
             return Answer(Verdict.ASK, tuple(map(_stated, shown)))
         return Answer(Verdict.NONE, may_recur=happens)
     people = People.together([column.people for column in profile])

@@ -4,7 +4,7 @@ together identify a person. And panels: columns of any name whose values occur o
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
-from math import prod
+from math import lgamma, prod
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     MOST_TO_A_NUMBER,
     NEVER,
+    RANK,
     Candidate,
     counts_only,
     fewest_of_word,
@@ -26,19 +27,14 @@ from shoal.data.person.candidates import (
 )
 from shoal.data.person.columns import (
     ANEW,
-    COUNTED,
     EXCEPTIONS,
-    LETTERED,
+    FULL_NAMES,
+    LEAST_ZEROS,
     NEARLY_ALL,
     NO_NUMBERS,
-    PARTED,
-    STEMS,
-    STRONG,
-    People,
+    UNMISTAKABLE,
     PersonColumn,
     distinct,
-    is_value,
-    parts_of,
 )
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
@@ -49,10 +45,9 @@ MOST_WAVES = 60  # of a panel, or questions, or trials
 MOST_OF_RUNNING = 30  # records of one whom a running number stands for
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
-_DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
-_ENDS_IN_DAY = f"{_DAY}$"
-_BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
-OFTEN = 1.5  # records of each of whom keys begin with, on average
+MOST_EXACT = 1 << 53  # among floating-point numbers
+ROUND = 0.4  # share of multiples of five from which numbers are rounded
+UNLIKELY = -9  # logarithm of a chance of one in 10,000
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""
@@ -64,83 +59,53 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """
     waves = [c for c in columns if _may_be_wave(c)]
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
-    units = [one for one in other_candidates(columns, ()) if not _is_of_no_person(one.parts[0])]
+    units = [one for one in other_candidates(columns, ()) if not is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
 
 
-def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
-    """What repeats in keys that number every record: what stands before any sign, as `P001` does in
-    `P001_1.png`, or behind a year, as in `2021-P001`, unless other columns contradict it.
-
-    Where numbers do not show it by themselves, other columns have to confirm it.
+def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether the greatest numbers in some groups are smaller than chance would let them be, if any
+    person may be in any group.
     """
-    looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
-    looks |= {LETTERED: _before_counter, PARTED: _behind_first}
-    for column in columns:
-        is_key = column.is_parted and column.look.kind in ("text", "span")
-        is_of_nobody = _is_of_no_person(column) and not column.name.ends("issued")
-        if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
-            continue
-        for part, look in looks.items():
-            people, is_seen = look(column.texts, part)
-            if not FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
-                continue
-            one = Candidate((column,), "part", people, part=part)
-            found = one.weigh(columns)
-            is_shown = found.is_of_people or (found.crossing and not found.personal)
-            if is_shown or (is_seen and not found.is_contradicted):
-                yield one
-                break
+    counted = pl.DataFrame({"of": groups, "number": numbers}).group_by("of")
+    found = counted.agg(pl.max("number"), pl.n_unique("number").alias("count"))
+    counts = found["count"].to_list()
+    ends = list(map(max, found["number"].to_list(), counts))
+    chances = (
+        _ln_choose(end, count) - _ln_choose(max(ends), count)
+        for end, count in zip(ends, counts, strict=True)
+    )
+    return sum(chances) < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
 
-def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
-    """The records by what stands before a sign in their keys, if what stands behind it is a date or
-    one of the few names of a person's files and samples; else of no person.
+def _ln_choose(n: float, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
-    That may be a number in itself, as in `S12-0001`, and what stands before it may end in a date or
-    in the number of one of a few waves. Some keys show that, as all take long.
+
+def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """The likeliest number of people with a column of few values in each of which it seems to begin
+    anew, under whatever title, where nothing else agrees on whose it is.
     """
-    some = texts.sample(min(len(texts), MOST_KEYS), seed=6).str.extract_groups(pattern)
-    stem, word, rest = some.struct.unnest().drop_nulls()
-    are_dates = rest.str.contains(_BEGINS_WITH_DAY)
-    is_other = (rest.str.contains(r"^\d+$") & ~are_dates) | stem.str.contains(_ENDS_IN_DAY)
-    is_lettered = (stem + rest).str.contains(r"\p{L}")
-    first = rest.str.extract(r"^([^\W_]*\d[^\W_]*)").fill_null(rest)
-    are_few = first.n_unique() < MANY or 2 * rest.n_unique() <= len(rest)
-    is_told = are_dates | (is_lettered & are_few)
-    is_seen = (is_told & ~is_other).sum() >= NEARLY_ALL * len(some)
-    if not is_seen or word.n_unique() < MANY or len(stem) - stem.n_unique() < FEWEST:
-        nobody = np.zeros(len(texts), dtype=bool)
-        return People(nobody.astype(np.int64), nobody), False
-    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
-    return people, people.records >= OFTEN * people.distinct
+    one, (number, *others) = left[0], left[0].parts
+    if others or one.evidence.personal or one.evidence.steady:
+        return []
+    rows = np.flatnonzero(one.people.is_value)
+    rows = np.sort(np.random.default_rng(7).permutation(rows)[:MOST_ROWS])
+    ends = number.texts.gather(rows).str.extract(r"(\d+)\s*$").cast(pl.Float64, strict=False)
+    known = [{*other.parts} for other in left]
+    groups = [c for c in columns if _may_be_group(c) and {c, number} not in known]
+    for group in groups if not ends.has_nulls() else ():
+        if end_sooner(group.people.keys[rows], ends.to_numpy()):
+            pair = Candidate.together(group, number)
+            if _is_finer(pair) and _begins_anew(pair):
+                return [pair]
+    return []
 
 
-def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
-    """The records by what the first group of a pattern finds in their keys, and whether its second
-    one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
-    """
-    parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
-    counts = parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
-    ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
-    greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
-    is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
-    return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
-
-
-def _behind_first(texts: pl.Series, pattern: str) -> tuple[People, bool]:
-    """The records by what stands behind the first part of their keys, as `P001` in `2021-P001`; and
-    whether that is a year, in which some are left out, or all years have as many: numbers of what
-    happened are given one after the other.
-    """
-    number = texts.str.extract(r"(\d+)\D*$")
-    parts = pl.DataFrame({"first": texts.str.extract(r"^(\w+)"), "number": number})
-    numbers = pl.col("number").cast(pl.Int64, strict=False)
-    greatest = parts.group_by("first").agg(numbers.max())["number"]
-    is_left_out = len(parts) < NEARLY_ALL * int(greatest.sum() or 0)
-    is_year = bool(texts.str.contains(r"^(19|20)\d\d\W\p{L}").all())
-    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
-    return people, is_year and (is_left_out or greatest.n_unique() == 1)
+def _may_be_group(column: PersonColumn) -> bool:
+    """Whether it has few values, and is neither a visit nor what says who somebody is."""
+    is_few = column.varies and not column.has_values(MOST_WAVES + 1)
+    return is_few and not column.name.is_personal and column.name.kind != "event"
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -162,12 +127,12 @@ def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     return seldom + _staff_alone(columns)
 
 
-def issued(columns: Sequence[PersonColumn]) -> list[Candidate]:
+def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list[Candidate]:
     """Numbers that a group may have given to people, as a `Hospital Number` is, and random ones
     under any title, unless records of one have other names, or a person's number that is more than
-    a counter of the records.
+    a counter of the records. is_beside_key: of which a part may number people, too.
     """
-    if not all(_is_counter(one.parts[0]) for one in of_every_record(columns)):
+    if not is_beside_key and not all(_is_counter(c.parts[0]) for c in of_every_record(columns)):
         return []
     found = [Candidate((c,), "number", c.people) for c in columns if _may_be_issued(c)]
     names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
@@ -177,6 +142,36 @@ def issued(columns: Sequence[PersonColumn]) -> list[Candidate]:
         if one.people.distinct > MANY and one.people.repeated >= FEWEST
         if not any(_differs_within(name, one) for name in names)
     ]
+
+
+def beside_own(left: list[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Those that are no events, cards and others of people, where each record has one of its own: a
+    number, beside which a mere ID may yet say who they are, or a name.
+    """
+    own = [c for c in columns if not c.again and c.people.distinct == len(c.people.keys)]
+    numbers = [c.name for c in own if c.name.kind in PERSON_BY_NAME and c.name.numbers_people]
+    if any(name.is_number and not name.is_weak for name in numbers):
+        mere = [one for one in left if one.parts[0].name.is_mere_id]
+        left = [one for one in left if RANK[one.kind] <= RANK["name"] or one in mere]
+        left += of_every_record(columns) if mere else []
+    named = {c.name.kind for c in own if c.look.token in FULL_NAMES}
+    if not named.isdisjoint(("person", "name", "staff")):
+        left = [one for one in left if not _is_few_words(one)]
+    if not named.isdisjoint(("person", "name")):
+        left = [one for one in left if one.kind != "name"]
+    return left
+
+
+def _is_few_words(one: Candidate) -> bool:
+    """Whether it may be a school subject, or who uses what, rather than a person's number."""
+    column = one.parts[0]
+    return one.is_weak and column.lacks_digits and not column.has_values(MANY)
+
+
+def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
+    """Whether nothing says that records of one value are of several people."""
+    found = one.weigh(telling)
+    return not found.personal or (one.kind in ("name", "number") and found.is_confirmed)
 
 
 def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -222,7 +217,7 @@ def _staff_alone(columns: Sequence[PersonColumn]) -> list[Candidate]:
     ]
 
 
-def _is_of_no_person(column: PersonColumn) -> bool:
+def is_of_no_person(column: PersonColumn) -> bool:
     return column.name.kind in NEVER or column.name.has("animal", "firm")
 
 
@@ -271,7 +266,9 @@ def within_groups(
         found = Candidate.together(*within, number)
         is_named = len(within) > 1 or (number, *within) in named
         if not found.people.repeated:
-            if is_named and not _is_in_most(found) and _begins_anew(found):
+            is_refuted = any(c.parts == (number,) and c.evidence.is_refuted for c in judged)
+            is_group = is_named and not _is_in_most(found)
+            if (is_group or is_refuted) and _begins_anew(found):
                 settled.add(number)
                 yield number, None
         elif found.people.repeated >= FEWEST and _is_finer(found):
@@ -375,27 +372,69 @@ def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[
     related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
     others = [c for c in related if c not in one.parts]
     pairs = [Candidate.together(*one.parts, other) for other in others]
-    return [pair for pair in pairs if not one.lies_in(pair)][:1]
+    return [pair for pair in pairs if not one.lies_in(pair)][:1] or _members(one, columns)
 
 
-def shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """The columns that may show who recurs, those with most values first."""
-    shown = [Candidate((c,), "evidence", c.people) for c in columns if _may_show_who(c)]
+def _members(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """A person's number with another of few values, by its name a person's, too, that counts those
+    who share it.
+    """
+    named = [c for c in columns if c.name.has("person", "relation") and not counts_only(c)]
+    few = [c for c in named if c.may_number and c not in one.parts]
+    small = [c for c in few if not (c.holds_zero or c.has_values(LARGEST_WITHIN + 1))]
+    pairs = [Candidate.together(*one.parts, c) for c in small if one.kind in PERSON_BY_NAME]
+    return [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)][:1]
+
+
+def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candidate]:
+    """The columns that may show who recurs, those with most values first. happens: whether records
+    are of what happens; else others may be marks, measures or remarks.
+    """
+    codes = (c for c in columns if happens or (c.look.token and c.again >= c.seen) or leaves_out(c))
+    shown = [Candidate((c,), "evidence", c.people) for c in codes if _may_show_who(c)]
     return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
 
 
 def runs_over_people(column: PersonColumn) -> bool:
-    """Whether it is a running number from 1 or 101 on of whom nearly all have a few records."""
-    is_known = column.name.kind not in ("", "number") or column.name.has("amount")
-    if is_known or column.name.is_count or not column.may_number or column.look.kind != "int":
+    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
+    one have a few records.
+    """
+    if column.name.kind not in ("", "number") or not _are_of_few(column):
         return False
-    if not MANY < column.seen <= column.again:
-        return False
-    counts, numbers = column.people.counts(), column.numbers_among(column.people.first)
+    numbers = column.numbers_among(column.people.first)
     least, greatest = np.nanmin(numbers), np.nanmax(numbers)
-    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(counts)
-    are_few = np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL
-    return bool(is_running and are_few)
+    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
+    return bool(is_running or leaves_out(column))
+
+
+def _are_of_few(column: PersonColumn) -> bool:
+    """Whether it holds whole numbers that nearly all have a few records, as people do."""
+    is_whole = column.may_number and column.look.kind == "int"
+    if column.name.has("amount") or column.name.is_count or not (is_whole or column.is_grouped):
+        return False
+    # how often some rows hold a value that they hold at all, if this many records do
+    least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
+    held = 1 + column.again / max(column.seen, 1)
+    if column.seen <= MANY or not least <= held <= most:
+        return False
+    counts = column.people.counts()
+    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL)
+
+
+def leaves_out(column: PersonColumn) -> bool:
+    """Whether its numbers repeat as those of people do and leave out far more between them than a
+    measure that repeats as often would; what is mostly round is a price.
+    """
+    if not _are_of_few(column):
+        return False
+    numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
+    numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
+    if len(numbers) <= MANY:
+        return False
+    steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
+    by_chance = max(2 * np.exp(-np.median(column.people.counts())), 1 - NEARLY_ALL)
+    left_out = np.mean(steps > np.gcd.reduce(steps))
+    return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
 
 
 def _may_show_who(column: PersonColumn) -> bool:
@@ -405,9 +444,11 @@ def _may_show_who(column: PersonColumn) -> bool:
     written, token = column.look
     is_known = column.name.kind in NEVER and token not in ("phone", "mail")
     is_known = is_known or column.name.has("amount") or column.name.is_count
-    is_code = written == "text" or token or column.is_of_one_length
+    # numbers of two digits are ages and measures, too
+    is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
+    is_code = written == "text" or token or is_number
     is_name = token == "fullname" and column.may_be_names
-    is_code = is_code and (is_name or not column.is_of_phrases)
+    is_code = is_code and (is_name or token in UNMISTAKABLE or not column.is_of_phrases)
     if is_known or written in NO_NUMBERS or not is_code:
         return False
     return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen
