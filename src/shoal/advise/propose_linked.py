@@ -15,7 +15,8 @@ from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.linked_files import ONE_ROW_EACH
-from shoal.policy.loading import one_line, read_options, reading_of
+from shoal.policy.checked import one_line
+from shoal.policy.loading import read_options, reading_of
 from shoal.policy.model import ReadOptions, header_of
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.links import FoundLinks, Link, find_links

@@ -59,6 +59,8 @@ def _by_capitals(run: str) -> list[str]:
 
 def fold(text: str) -> str:
     """The text in small letters, without accents."""
+    if text.isascii():
+        return text.casefold()
     signs = normal_form("NFKD", text)
     return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
 
@@ -103,7 +105,7 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
         for name, is_number in zip(names, numeric, strict=True)
         if is_number or (DATE.match(name) and _are_dates(table, name)) or table.holds(name, name)
     ]
-    forms = dict(zip(names, _forms(pl.Series(names, dtype=pl.String)), strict=True))
+    forms = dict(zip(names, forms_of(pl.Series(names, dtype=pl.String)), strict=True))
     # columns may be called like names and codes, too: `Full name`, `Item7`
     if not odd and not any(re.search("@| 9", form) for form in forms.values()):
         return []
@@ -121,11 +123,11 @@ def _is_form_of_cells(table: Table, name: str, form: str) -> bool:
     """Whether nearly all cells, most of them different, are written as a name that is no word."""
     if not re.search("[@9]|^A A$", form) or 2 * table.distinct(name) <= table.records:
         return False
-    forms = _forms(pl.Series(table.column(name).cells, dtype=pl.String))
+    forms = forms_of(pl.Series(table.column(name).cells, dtype=pl.String))
     return bool((forms == form).sum() >= 0.9 * len(forms))
 
 
-def _forms(texts: pl.Series) -> pl.Series:
+def forms_of(texts: pl.Series) -> pl.Series:
     """Texts with one sign for each number, word and capitalized word, and for an address."""
     for pattern, sign in _FORMS:
         texts = texts.str.replace_all(pattern, sign)
@@ -222,14 +224,17 @@ def _known() -> frozenset[str]:
 
 
 @cache
-def _known_ends() -> list[str]:
-    """The words that are known at either end of a longer one, in the order they are tried."""
-    return [
+def _known_ends() -> Mapping[str, int]:
+    """The words that are known at either end of a longer one, with the place of each in the order
+    they are tried.
+    """
+    ends = [
         word
         for meaning in _AT_ENDS
         for word in sorted(meanings()[meaning], key=lambda word: (-len(word), word))
         if len(word) >= (LEAST_KNOWN_END if word.isascii() else 2)
     ]
+    return {word: place for place, word in reversed([*enumerate(ends)])}
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,12 @@ class ColumnName:
 
     def has(self, *meant: str) -> bool:
         """Whether one of its words may mean one of these."""
-        return any(not meanings()[meaning].isdisjoint(self.words) for meaning in meant)
+        return not self._meant.isdisjoint(meant)
+
+    @cached_property
+    def _meant(self) -> frozenset[str]:
+        known = meanings().items()
+        return frozenset(one for one, words in known if not words.isdisjoint(self.words))
 
     def ends(self, meant: str) -> bool:
         """Whether the last word of its core may mean this."""
@@ -364,6 +374,7 @@ class ColumnName:
         return is_of_one and not self.has("doubtful")
 
 
+@lru_cache(maxsize=4096)
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
     text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", name))
@@ -408,19 +419,18 @@ def _by_affix(word: str) -> list[str] | None:
 
 def _by_known_end(word: str) -> list[str] | None:
     """A known word at either end of a longer one, and the rest, in their order."""
-    for known in _known_ends():
-        if len(word) <= len(known):
-            continue
-        is_first, is_last = word.startswith(known), word.endswith(known)
-        if not (is_first or is_last):
-            continue
-        rest = word.removeprefix(known) if is_first else word.removesuffix(known)
-        affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
-        if affix is not None:
-            stem = rest.removesuffix(affix)  # a number of what, as of a sample
-            return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
-        return [rest, known] if is_last else [known, rest]
-    return None
+    ends = _known_ends()
+    parts = {part for cut in range(1, len(word)) for part in (word[:cut], word[cut:])}
+    known = min(parts & ends.keys(), key=ends.__getitem__, default=None)
+    if known is None:
+        return None
+    is_first, is_last = word.startswith(known), word.endswith(known)
+    rest = word.removeprefix(known) if is_first else word.removesuffix(known)
+    affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
+    if affix is not None:
+        stem = rest.removesuffix(affix)  # a number of what, as of a sample
+        return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
+    return [rest, known] if is_last else [known, rest]
 
 
 def _by_unknown_stem(word: str) -> list[str] | None:

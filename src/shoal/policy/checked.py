@@ -1,9 +1,13 @@
-"""A file of keys and values as a model, and what its checker found wrong in plain words."""
+"""A file of keys and values as a model, what its checker found wrong in plain words, and how it is
+written on a line.
+"""
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar, get_args
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
 from shoal.errors import InputError
@@ -145,3 +149,70 @@ def _keys_at(model: type[BaseModel], path: Place) -> list[str]:
             model,
         )
     return list(model.model_fields)
+
+
+# Keys and values as YAML on a line.
+
+
+def one_line(content: object) -> str:
+    """Content as YAML on one line, without anchors; line ends and other signs that no one sees are
+    escapes.
+    """
+    if _is_plain(content):
+        return str(content)
+    if isinstance(content, dict) and content and all(map(_is_plain, content)):
+        parts = (f"{key}: {_within(value)}" for key, value in content.items())
+        return "{" + ", ".join(parts) + "}"
+    return _dumped(content)
+
+
+_PLAIN = re.compile(r"[A-Za-z_]\w{,99}", re.ASCII)
+_NO_TEXTS = frozenset("yes no on off true false null y n".split())
+
+
+def _is_plain(content: object) -> bool:
+    """Whether YAML writes it as Python does; the library takes a while to find that."""
+    if type(content) is str:
+        return bool(_PLAIN.fullmatch(content)) and content.lower() not in _NO_TEXTS
+    return type(content) is int
+
+
+def _within(content: object) -> str:
+    """Content as it is written in a list or a mapping, where commas and braces are quoted."""
+    if isinstance(content, list):
+        return "[" + ", ".join(map(_within, content)) + "]"
+    if _is_plain(content) or isinstance(content, dict):
+        return one_line(content)
+    return _number(repr(content)) if type(content) is float else _dumped([content])[1:-1]
+
+
+@lru_cache(maxsize=1024)
+def _number(as_python_writes_it: str) -> str:
+    return _dumped(float(as_python_writes_it))
+
+
+def _dumped(content: object) -> str:
+    text = yaml.dump(
+        content,
+        Dumper=_OneLine,
+        default_flow_style=True,
+        sort_keys=False,
+        width=float("inf"),
+        allow_unicode=True,
+    )
+    line = text.removesuffix("\n").removesuffix("\n...").strip(" \n")
+    # they stand in double quotes, where YAML has escapes
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in line)
+
+
+class _OneLine(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _with_escapes(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_OneLine.add_representer(str, _with_escapes)

@@ -48,36 +48,6 @@ def as_yaml(content: Json) -> str:
     )
 
 
-def one_line(content: object) -> str:
-    """Content as YAML on one line, without anchors; line ends and other signs that no one sees are
-    escapes.
-    """
-    text = yaml.dump(
-        content,
-        Dumper=_OneLine,
-        default_flow_style=True,
-        sort_keys=False,
-        width=float("inf"),
-        allow_unicode=True,
-    )
-    line = text.removesuffix("\n").removesuffix("\n...").strip(" \n")
-    # they stand in double quotes, where YAML has escapes
-    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in line)
-
-
-class _OneLine(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = None if text.isprintable() else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_OneLine.add_representer(str, _text)
-
-
 def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
     """Writes a policy whole or not at all; its paths lead from the new place to the same files.
 

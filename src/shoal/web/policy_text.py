@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 import yaml
 
 from shoal.errors import InputError
-from shoal.policy.loading import Careful, SafeLoader, one_line
+from shoal.policy.checked import one_line
+from shoal.policy.loading import Careful, SafeLoader
 
 # Files of a project: private, written whole, and nowhere else.
 

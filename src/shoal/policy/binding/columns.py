@@ -22,11 +22,11 @@ from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS, is_number
 from shoal.policy.binding.spare_rows import spare_rows
+from shoal.policy.checked import one_line
 from shoal.policy.consistency import named_as, quoted
-from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, TextsOf
 from shoal.policy.proposal.notation import (
     DECIMAL_OR_GROUP,
     FoundNotation,
@@ -332,7 +332,9 @@ def _decimals_in_doubt(table: Table, model: PolicyModel) -> list[ReleaseWarning]
         for name, one in model.attributes.items()
         if is_number(one) and name in table.names and not table.column(name).was_number
         if may_be_groups(
-            pl.Series(filter(model.is_value, table.column(name).cells), dtype=pl.String)
+            TextsOf.alone(
+                pl.Series(filter(model.is_value, table.column(name).cells), dtype=pl.String)
+            )
         )
     ]
 
