@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import row_keys, singled_out, table_risk
@@ -24,6 +25,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import Source, read_undeclared
+from shoal.policy.binding.spare_rows import check_repeated_names, rows_of_names
 from shoal.policy.checked import one_line
 from shoal.policy.loading import read_options
 from shoal.policy.model import ReadOptions
@@ -190,6 +192,10 @@ class LookedAt:
 def check_header(table: Table) -> None:
     odd = looks_like_data(table, table.names)
     if is_no_header(odd, table.names):
+        repeated = rows_of_names(table)
+        rest = Table(table.frame.filter(~pl.int_range(table.records, eager=True).is_in(repeated)))
+        if len(repeated) and not is_no_header(looks_like_data(rest, rest.names), rest.names):
+            raise InputError.from_findings(check_repeated_names(table))
         raise InputError(
             f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
             "put a line that names the columns on top, or say which line does, such as"

@@ -351,3 +351,56 @@ def map_cells(
     if not changed:
         return text, lost
     return text.replace(list(changed), list(changed.values())), lost
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def as_computed(
+    numbers: np.ndarray, cells: np.ndarray, digits: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the last cells of a column are computed of those above them, (last, last) bool by
+    the row where those below the data begin and by row, the last one first: a sum that is beyond
+    all of them, or their mean or number, which none of them is; and their least or greatest.
+
+    numbers: (n,) float64, NaN where there is none. cells: the last of them, the last one first.
+    digits: those behind the point of each.
+    """
+    above, below = numbers[: -len(cells)], numbers[-len(cells) : -1]
+
+    def so_far(merge: np.ufunc, one: np.ndarray, more: np.ndarray, start: float) -> np.ndarray:
+        """(last, 1): merged of all above each of the last cells."""
+        first = merge.reduce(one, initial=start)
+        return merge.accumulate(np.append(first, more))[::-1, None]
+
+    def are(found: np.ndarray) -> np.ndarray:
+        return np.abs(cells - found) <= near
+
+    near = 0.5001 * 10.0 ** -np.array(digits) + 1e-9 * np.abs(cells)
+    sums = so_far(np.add, np.nan_to_num(above), np.nan_to_num(below), 0)
+    count = so_far(np.add, np.isfinite(above) * 1, np.isfinite(below) * 1, 0)
+    low, high = so_far(np.fmin, above, below, np.inf), so_far(np.fmax, above, below, -np.inf)
+    # a grand total leaves out the subtotals above
+    is_sum = (are(sums) | are(sums / 2)) & ((cells > high) | (cells < low)) & (count > 2)
+    is_counter = cells == high + 1
+    is_middle = are(sums / np.maximum(count, 1)) | (are(count) & ~is_counter)
+    is_middle &= count >= len(cells)
+    for place in np.flatnonzero(is_middle.any(axis=0)):
+        is_middle[:, place] &= (numbers == cells[place]).sum() == 1
+    return is_sum | is_middle, are(low) | are(high)
+
+
+def computed_rows(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Which of the last rows, the last one being 0, are computed of those above: most of their
+    numbers are sums, means or counts, of two columns or where most other cells are empty; or all
+    are the least or greatest where other cells are empty. Others count below such a row.
+
+    columns: of each, whether its last cells are empty as few are, which are numbers, and what
+    `as_computed` says of them.
+    """
+    empty, numbers, odd, end = (np.sum(one, axis=0) for one in zip(*columns, strict=True))
+    is_bare = 2 * empty > len(columns) - 1
+    is_odd = ((odd > 1) | ((odd > 0) & is_bare)) & (2 * odd > numbers)
+    is_end = (end > 1) & (end == numbers)
+    texts = len(columns) - numbers
+    begun = np.flatnonzero(np.diagonal(is_odd | (is_end & (empty > 1) & (empty >= texts - 1))))
+    first = begun[-1] if len(begun) else -1
+    return np.flatnonzero((is_odd | is_end)[first, : first + 1])

@@ -21,7 +21,7 @@ from shoal.data.warnings import (
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS, is_number
-from shoal.policy.binding.spare_rows import spare_rows
+from shoal.policy.binding.spare_rows import check_repeated_names, spare_rows
 from shoal.policy.checked import one_line
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.model import PolicyModel
@@ -123,9 +123,12 @@ def _end_of(name: str, declared: Container[str]) -> str | None:
 
 
 def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
-    """A finding where columns that the policy does not name are data without a header, or copies of
-    columns that it removes. The cells are read for both before either is judged.
+    """A finding where rows repeat all names, or columns that the policy does not name are data
+    without a header, or copies of columns that it removes. The cells are read for both before
+    either is judged.
     """
+    if repeated := check_repeated_names(table):
+        return repeated
     declared = tables.model.attributes
     unnamed = [name for name in table.names if name not in declared]
     if not unnamed:
