@@ -13,7 +13,7 @@ from shoal.data.bundles import BundleRows, Bundles
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
-from shoal.linked.kernels.assignment import assign, assign_in_order, assignment_space
+from shoal.linked.kernels.align import assign, assign_in_order, assignment_space
 from shoal.linked.methods import bundles as method
 from shoal.linked.methods.bundles import BundleMethod, OrderedBundles, aligned, bundle_loss
 

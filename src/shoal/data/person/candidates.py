@@ -26,9 +26,9 @@ from shoal.data.person.columns import (
     STRONG,
     People,
     PersonColumn,
-    agree_beyond_neighbours,
     distinct,
 )
+from shoal.data.person.recurrence import agree_beyond_neighbours
 
 MOST_ROWS = 20_000
 MOST_PAIRS = 8  # of one value

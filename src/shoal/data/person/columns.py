@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
+from shoal.data.person.recurrence import agree_beyond_neighbours
 from shoal.data.person_names import bare, names_of
 from shoal.data.room import blocks
 from shoal.data.table import Table, as_text, encode_text
@@ -279,6 +280,21 @@ class People:
         return rows[np.sort(drawn)]
 
 
+_CELL = pl.col("cell").str
+_SHOWN = {
+    "zero": (pl.col("cell") == "0").any(),
+    "shortest": _CELL.len_chars().min().fill_null(0),
+    "longest": _CELL.len_chars().max().fill_null(0),
+    "grouped": _CELL.contains(_GROUPED.pattern).all(),
+    "digits": _CELL.contains(r"\d").any(),
+    "no_name": _CELL.contains(_NO_NAME).any(),
+    "phrases": _CELL.contains(r"\w \w").sum(),
+    "parted": _CELL.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED])).sum(),
+    "long": _CELL.contains(r"^[\w-]{20,}$").all(),
+}
+"""What some cells of a column show together, asked at once."""
+
+
 class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
@@ -292,30 +308,30 @@ class PersonColumn:
         self.title = title
         self.name: ColumnName = name_of(title)
         texts = self._texts(rows)
-        held = texts.filter(pl.Series(is_value(texts))).unique().sort()
+        has_value = is_value(texts)
+        held = texts.filter(pl.Series(has_value)).unique().sort()
         self._nobody = self.name.nobody_among(held)
-        has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
+        self.blank = int((~has_value).sum())
+        if self.blank:
+            self.blank -= int(texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
+        if self._nobody:
+            has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
+        self._held = held
         self.seen = len(held)
-        self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
         self.share = len(rows) / max(table.records, 1)
-        self.blank = int(
-            (~is_value(texts)).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum()
-        )
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
-        self.holds_zero = bool((some == "0").any())
-        lengths = some.str.len_chars().unique()
-        self.length = int(lengths[0]) if len(lengths) == 1 else 0  # 0: they differ
-        self.is_grouped = bool(some.str.contains(_GROUPED.pattern).all())
-        self.lacks_digits = not some.str.contains(r"\d").any()
-        self.may_be_names = not some.str.contains(_NO_NAME).any()
-        self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
-        self.is_parted = some.str.contains(
-            "|".join([COUNTED, LETTERED, PARTED[0], JOINED])
-        ).sum() > NEARLY_ALL * len(some)
-        is_long = self.length > 0 and bool(some.str.contains(r"^[\w-]{20,}$").all())
+        shown = some.alias("cell").to_frame().select(**_SHOWN).row(0, named=True)
+        self.holds_zero: bool = shown["zero"]
+        self.length = shown["shortest"] if shown["shortest"] == shown["longest"] else 0  # 0: differ
+        self.is_grouped: bool = shown["grouped"]
+        self.lacks_digits = not shown["digits"]
+        self.may_be_names = not shown["no_name"]
+        self.is_of_phrases = 2 * shown["phrases"] > len(some)
+        self.is_parted = shown["parted"] > NEARLY_ALL * len(some)
+        is_long = shown["long"] and self.length > 0
         self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)
 
     @property
@@ -372,13 +388,15 @@ class PersonColumn:
 
     def _is_somebody(self, texts: pl.Series) -> np.ndarray:
         """(n,) bool, which of these texts stand for a value, and not for nobody as `-1` may."""
-        return is_value(texts) & ~texts.is_in(self._nobody).to_numpy()
+        found = is_value(texts)
+        return found & ~texts.is_in(self._nobody).to_numpy() if self._nobody else found
 
     def _keys(self, texts: pl.Series) -> np.ndarray:
         """Whole numbers, equal for what may be spellings of one person; where some rows show two of
         nobody, only for what is written alike.
         """
-        return (bare(names_of(texts)) if self._has_spellings else texts).hash().to_numpy()
+        has_spellings = bare(names_of(self._held)).n_unique() < len(self._held)
+        return (bare(names_of(texts)) if has_spellings else texts).hash().to_numpy()
 
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
@@ -435,65 +453,3 @@ def mixed(*keys: np.ndarray) -> np.ndarray:
 def distinct(*keys: np.ndarray) -> int:
     """Distinct values, or combinations of values."""
     return pl.Series(mixed(*keys)).n_unique()
-
-
-RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
-FAR = 3  # times as many such pairs as by chance, where even fewer are enough
-AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
-SIGNIFICANT = 3.5  # standard deviations
-UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
-FEWEST_AGAIN = 10  # records of people who recur
-NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
-
-
-def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
-    """Whether records of one rank have one key more often than records of neighbouring ranks.
-
-    ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
-    an unknown birth, and is left out.
-    """
-    rank = (np.cumsum(np.bincount(ranks) > 0) - 1)[ranks]
-    is_dense = keys.max() < len(keys)
-    key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
-    records, width = np.bincount(rank), int(key.max()) + 1
-    beside = _at_neighbours(np.arange(len(records)), records, 1)
-    is_judged = (records > 1) & (records <= UNKNOWN * beside)
-    # a cell holds the records of one rank and one key
-    cells, held = _counted(rank * width + key, len(records) * width)
-    of_cell, alike = cells // width, _at_neighbours(cells, held, width)
-    kept = is_judged[of_cell]
-    if not kept.any():
-        return False
-    held, of_cell, alike = held[kept], of_cell[kept], alike[kept]
-    records, beside = records[of_cell], beside[of_cell]
-    own, near = (held - 1) / (records - 1), alike / beside
-    agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
-    again = float((held * (own - near) * (records - 1)).sum())
-    # by how much it varies: by pairs, and where many pairs share a record, by records
-    by_pairs = max(chance * (1 - chance), 1 / len(keys))
-    by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())
-    moved = 2 * own - near
-    moved -= np.bincount(of_cell, held * moved)[of_cell] / records
-    by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
-    beyond = agree - chance
-    is_chance = beyond * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
-    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1) * chance)
-    is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
-    return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
-
-
-def _counted(numbers: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct numbers, ascending, and how often each occurs. room: above all of them."""
-    if room > len(numbers):
-        return np.unique(numbers, return_counts=True)
-    counts = np.bincount(numbers)
-    return np.flatnonzero(counts), counts[counts > 0]
-
-
-def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
-    """What is counted a step before and behind each place. places: ascending."""
-    found = np.zeros(len(places), dtype=np.int64)
-    for wanted in (places - step, places + step):
-        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
-        found += np.where(places[at] == wanted, counts[at], 0)
-    return found
