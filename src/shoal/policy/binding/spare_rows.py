@@ -5,7 +5,9 @@ nobody: a usual sign for no value, a person's name alone, or what all such rows 
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -78,9 +80,10 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """
     if not {*model.audited_columns} <= {*table.names}:
         return []
-    apart, tests = _rows_apart(table, model)
+    described = cache(lambda name: Described.of(table.column(name), model.no_names))
+    apart, tests = _rows_apart(table, model, described)
     said = [*_said_of(len(apart)), *_said_of_tests(tests)]
-    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
+    known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
     known = [one for one in known if _tells_apart(one.column)]
@@ -89,8 +92,7 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         return said
     roles = {name: one.role for name, one in model.attributes.items()}
     more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
-    others = [Described.of(table.column(name), model.no_names) for name in more]
-    columns = known + [one for one in others if _tells_apart(one.column)]
+    columns = known + [one for one in map(described, more) if _tells_apart(one.column)]
     rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
     people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
     if not people:
@@ -149,11 +151,13 @@ def _removed(model: PolicyModel) -> set[str]:
     return removed | {*model.subject_columns}
 
 
-def _rows_apart(table: Table, model: PolicyModel) -> tuple[np.ndarray, Mapping[str, int]]:
+def _rows_apart(
+    table: Table, model: PolicyModel, described: Callable[[str], Described]
+) -> tuple[np.ndarray, Mapping[str, int]]:
     """The rows, ascending, of totals and notes, and those that repeat the names of columns; and by
     column, how many it calls tests.
     """
-    audited = [Described.of(table.column(name), model.no_names) for name in model.audited_columns]
+    audited = [*map(described, model.audited_columns)]
     lacking, empty = rows_lacking(audited, 1), rows_lacking(audited, len(audited) - 1)
     removed = _removed(model)
     names, found = np.zeros(table.records, dtype=np.int32), [np.zeros(0, dtype=np.int64)]
@@ -193,19 +197,22 @@ def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
     """
     texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).fill_null("").to_list()
     below = [one for one in texts[MOST_HEADS:] if one not in no_names]
+    counts = Counter(below)
     forms = map(re.compile, (_NUMBER.pattern, r".*\d.*", r"\S+", r"\{.*"))
-    shares = [np.mean([*map(bool, map(one.fullmatch, below)), False]) for one in forms]
-    are_numbers, have_digits, are_words, are_json = (share >= 0.9 for share in shares)
+    fitting = (sum(counts[one] for one in counts if form.fullmatch(one)) for form in forms)
+    are_numbers, have_digits, are_words, are_json = (
+        number >= 0.9 * (len(below) + 1) for number in fitting
+    )
 
     def stands(cell: str) -> str:
         if cell in no_names or len(below) < MANY_BELOW:
             return ""
-        if cell in below or not re.search(r"[^\W\d_]", cell):
+        if cell in counts or not re.search(r"[^\W\d_]", cell):
             return "alike"
         if are_numbers or (cell.startswith("{") and not are_json):
             return "text"
         is_other = (have_digits and not re.search(r"\d", cell)) or (are_words and " " in cell)
-        if is_other or 2 * len({*below}) <= len(below):
+        if is_other or 2 * len(counts) <= len(below):
             return "other"
         return "alike" if have_digits else "open"
 
