@@ -217,11 +217,11 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
                 f"checkpoint '{checkpoint}': has a status for each of its {len(parts)} partitions;"
                 f" name the folder of one, such as '{parts[0]}'"
             ) from None
-        if path.with_name("lock").exists() and not path.with_name("CURRENT").exists():
+        if path.with_name("lock").exists():
             raise CheckpointError(
                 f"checkpoint '{checkpoint}': has no {NAME} yet: its stream runs and has committed"
-                " nothing, or was killed before; look again after its first commit, or run the same"
-                " command again"
+                " nothing, or was killed before it wrote one; look again after its first commit, or"
+                " run the same command again"
             ) from None
         raise CheckpointError(
             f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
