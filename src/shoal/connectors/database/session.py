@@ -149,10 +149,8 @@ def require_rights(session: Session, wanted: Mapping[TableName, Sequence[str]]) 
     found = [right for table, rights in wanted.items() for right in session.lacking(table, rights)]
     if found:
         lacking = ", ".join(dict.fromkeys(found))
-        remedy = "ask the owner to grant it"
-        if "OWNERSHIP ON " in lacking:  # which nobody can grant
-            remedy += ", and ownership by ALTER TABLE ... OWNER TO"
-        raise DatabaseRefusal(f"this user lacks {lacking}; {remedy}")
+        more = ", ownership by ALTER TABLE ... OWNER TO" if "OWNERSHIP ON " in lacking else ""
+        raise DatabaseRefusal(f"this user lacks {lacking}; ask the owner to grant it{more}")
 
 
 def rows_as_text(
