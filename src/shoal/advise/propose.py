@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import row_keys, singled_out, table_risk
@@ -24,11 +25,12 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import Source, read_undeclared
+from shoal.policy.binding.spare_rows import check_repeated_names
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, TextsOf
 from shoal.policy.proposal.notation import as_read, notation_in
 from shoal.policy.proposal.roles import (
     IS_IT_KNOWN,
@@ -189,6 +191,10 @@ class LookedAt:
 def check_header(table: Table) -> None:
     odd = looks_like_data(table, table.names)
     if is_no_header(odd, table.names):
+        repeated = table.rows_of_names
+        rest = Table(table.frame.filter(~pl.int_range(table.records, eager=True).is_in(repeated)))
+        if len(repeated) and not is_no_header(looks_like_data(rest, rest.names), rest.names):
+            raise InputError.from_findings(check_repeated_names(table))
         raise InputError(
             f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
             "put a line that names the columns on top, or say which line does, such as"
@@ -198,9 +204,10 @@ def check_header(table: Table) -> None:
 
 def cells_of(table: Table, progress: Progress) -> dict[str, ColumnCells]:
     columns = {}
-    for number, name in enumerate(table.names):
+    each = TextsOf.of_each([*map(table.column, table.names)])
+    for number, (name, texts) in enumerate(zip(table.names, each, strict=True)):
         tell(progress, "looking at every column", number, len(table.names))
-        columns[name] = ColumnCells.of(table.column(name))
+        columns[name] = ColumnCells.of(table.column(name), texts)
     return columns
 
 
@@ -446,9 +453,9 @@ class Proposal:
         """The policy file, in YAML, with the reason beside every role."""
         content = self.content
         lines = [HEAD.format(unit=self.unit) + "version: 1", "attributes:"]
-        width = max(len(one_line(column.name)) for column in self.columns) + 1
-        for column in self.columns:
-            key = f"{one_line(column.name)}:"
+        keys = [f"{one_line(column.name)}:" for column in self.columns]
+        width = max(map(len, keys))
+        for key, column in zip(keys, self.columns, strict=True):
             lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
         if isinstance(self.subject, list):
             lines.append(f"subject: {one_line(self.subject)}  # they number people together")

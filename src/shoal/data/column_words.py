@@ -2,12 +2,10 @@
 events, groups, things.
 
 Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`. Of compounds, such
-as `Hauptdiagnose` and `患者氏名`, some ends are known. The words stand in column_words.yaml.
+as `Hauptdiagnose` and `患者氏名`, some ends are known. column_words.yaml and words.yaml say so.
 
 kind        what the words of a name stand for; the first rule that fits decides
 core        the words of a name that are neither words for numbers nor digits
-
-What a word may mean stands in words.yaml.
 """
 
 import re
@@ -59,6 +57,8 @@ def _by_capitals(run: str) -> list[str]:
 
 def fold(text: str) -> str:
     """The text in small letters, without accents."""
+    if text.isascii():
+        return text.casefold()
     signs = normal_form("NFKD", text)
     return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
 
@@ -104,7 +104,7 @@ def looks_like_data(table: Table, names: list[str]) -> list[str]:
         for name, is_number in zip(names, numeric, strict=True)
         if is_number or (DATE.match(name) and _are_dates(table, name)) or table.holds(name, name)
     ]
-    forms = dict(zip(names, _forms(pl.Series(names, dtype=pl.String)), strict=True))
+    forms = dict(zip(names, forms_of(pl.Series(names, dtype=pl.String)), strict=True))
     # columns may be called like names and codes, too: `Full name`, `Item7`
     if not odd and not any(re.search("@| 9", form) for form in forms.values()):
         return []
@@ -122,11 +122,11 @@ def _is_form_of_cells(table: Table, name: str, form: str) -> bool:
     """Whether nearly all cells, most of them different, are written as a name that is no word."""
     if not re.search("[@9]|^A A$", form) or 2 * table.distinct(name) <= table.records:
         return False
-    forms = _forms(pl.Series(table.column(name).cells, dtype=pl.String))
+    forms = forms_of(pl.Series(table.column(name).cells, dtype=pl.String))
     return bool((forms == form).sum() >= 0.9 * len(forms))
 
 
-def _forms(texts: pl.Series) -> pl.Series:
+def forms_of(texts: pl.Series) -> pl.Series:
     """Texts with one sign for each number, word and capitalized word, and for an address."""
     for pattern, sign in _FORMS:
         texts = texts.str.replace_all(pattern, sign)
@@ -241,7 +241,12 @@ class ColumnName:
 
     def has(self, *meant: str) -> bool:
         """Whether one of its words may mean one of these."""
-        return any(not meanings()[meaning].isdisjoint(self.words) for meaning in meant)
+        return not self._meant.isdisjoint(meant)
+
+    @cached_property
+    def _meant(self) -> frozenset[str]:
+        known = meanings().items()
+        return frozenset(one for one, words in known if not words.isdisjoint(self.words))
 
     def ends(self, meant: str) -> bool:
         """Whether the last word of its core may mean this."""
@@ -370,6 +375,7 @@ class ColumnName:
         return is_of_one and not self.has("doubtful")
 
 
+@lru_cache(maxsize=4096)
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
     text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", name))
@@ -414,19 +420,17 @@ def _by_affix(word: str) -> list[str] | None:
 
 def _by_known_end(word: str) -> list[str] | None:
     """A known word at either end of a longer one, and the rest, in their order."""
-    for known in _known_ends():
-        if len(word) <= len(known):
-            continue
-        is_first, is_last = word.startswith(known), word.endswith(known)
-        if not (is_first or is_last):
-            continue
-        rest = word.removeprefix(known) if is_first else word.removesuffix(known)
-        affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
-        if affix is not None:
-            stem = rest.removesuffix(affix)  # a number of what, as of a sample
-            return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
-        return [rest, known] if is_last else [known, rest]
-    return None
+    parts = {part for cut in range(1, len(word)) for part in (word[:cut], word[cut:])}
+    known = next((end for end in _known_ends() if end in parts), None)
+    if known is None:
+        return None
+    is_first, is_last = word.startswith(known), word.endswith(known)
+    rest = word.removeprefix(known) if is_first else word.removesuffix(known)
+    affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
+    if affix is not None:
+        stem = rest.removesuffix(affix)  # a number of what, as of a sample
+        return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
+    return [rest, known] if is_last else [known, rest]
 
 
 def _by_unknown_stem(word: str) -> list[str] | None:

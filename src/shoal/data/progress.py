@@ -29,6 +29,8 @@ def _to_standard_error(stage: str, done: int | None = None, total: int | None = 
         print(f"progress: {counted(stage, done, total)}", file=sys.stderr, flush=True)
 
 
+MOST_TOLD = 1_000
+
 in_python = False
 """Whether the public names are used, and not the command line, which itself says what it does."""
 
@@ -41,7 +43,11 @@ def say_compiling() -> None:
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:
-    """Says the stage, and to whoever takes them how many units are done and how many there are."""
+    """Says the stage, and to whoever takes them how many units are done and how many there are; of
+    very many, not each.
+    """
+    if done % (1 + total // MOST_TOLD):
+        return
     if _takes_counts(progress):
         progress(stage, done=done, total=total)  # type: ignore[call-arg]
     else:

@@ -111,11 +111,11 @@ class Table:
 
     def series(self, name: str) -> pl.Series:
         """The cells of a column, of the type that it came in."""
-        return self.frame[name]
+        return self.frame.get_column(name)
 
     def dtype(self, name: str) -> pl.DataType:
         """The type that a column came in."""
-        return self.frame[name].dtype
+        return self.series(name).dtype
 
     def is_text(self, name: str) -> bool:
         """Whether the suppression mark can stand in a column."""
@@ -123,7 +123,7 @@ class Table:
 
     def same_cells(self, one: str, other: str) -> bool:
         """Whether every record holds the same text in both columns."""
-        return bool((as_text(self.frame[one]) == as_text(self.frame[other])).all())
+        return bool((as_text(self.series(one)) == as_text(self.series(other))).all())
 
     def with_column(self, column: Column) -> Table:
         """The table with one more column, of text."""
@@ -136,7 +136,7 @@ class Table:
 
     def column(self, name: str) -> Column:
         if name not in self._columns:
-            self._columns[name] = replace(encode_text(self.frame[name]), source=self.source)
+            self._columns[name] = replace(encode_text(self.series(name)), source=self.source)
         return self._columns[name]
 
     def encode(self, names: Iterable[str]) -> None:
@@ -146,7 +146,7 @@ class Table:
         """
         types = self.frame.schema  # which Polars makes anew for all columns when it is asked
         new = [n for n in names if n not in self._columns and types[n] == pl.Categorical]
-        encoded = cores.side_by_side(lambda n: encode_text(self.frame[n]), new, self.records)
+        encoded = cores.side_by_side(lambda n: encode_text(self.series(n)), new, self.records)
         self._columns.update(zip(new, encoded, strict=True))
 
     @property
@@ -160,9 +160,22 @@ class Table:
 
     def holds(self, name: str, text: str) -> bool:
         """Whether a cell of a column is this text."""
-        if name in self.coded:
-            return text in self.column(name).texts
-        return bool((as_text(self.frame[name]) == text).any())
+        texts = self.column(name).texts if name in self.coded else as_text(self.series(name))
+        if len(texts) <= FEW:
+            return text in texts.to_list()
+        return bool((texts == text).any())
+
+    @property
+    def rows_of_names(self) -> np.ndarray:
+        """The rows, ascending, that repeat the names of all columns."""
+        may_be = len(self.names) > 1 and all(map(self.is_text, self.names))
+        rows = np.arange(self.records if may_be else 0)
+        for name in self.names if may_be else ():
+            cells = self.series(name).gather(rows).cast(pl.String).str.strip_chars()
+            rows = rows[(cells == name.strip()).fill_null(False).to_numpy()]
+            if not len(rows):
+                break
+        return rows
 
     def distinct(self, name: str) -> int:
         """How many different texts a column holds."""
@@ -172,7 +185,7 @@ class Table:
 
     def follows(self, name: str, source: str) -> bool:
         """Whether records that agree in one column agree in the other, too."""
-        both = pl.DataFrame([as_text(self.frame[column]) for column in (source, name)])
+        both = pl.DataFrame([as_text(self.series(column)) for column in (source, name)])
         return both.n_unique() == both[source].n_unique()
 
     def distinct_and_alone(self, name: str) -> tuple[int, float | None]:
@@ -192,12 +205,12 @@ class Table:
             column = self.column(name)
             return column.texts, column.counts()
         # each value is written as text once, however many records have it
-        counts = self.frame[name].alias("value").value_counts(name="records")
+        counts = self.series(name).alias("value").value_counts(name="records")
         return as_text(counts["value"]), counts["records"].to_numpy()
 
     def _as_compared(self, name: str) -> pl.Series:
         """A column in which missing and empty text are the same, as when it is encoded."""
-        series = self.frame[name]
+        series = self.series(name)
         return series.fill_null("") if series.dtype == pl.String else series
 
     def codes_of(self, name: str | None) -> np.ndarray | None:

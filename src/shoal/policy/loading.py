@@ -51,7 +51,7 @@ def one_line(content: object) -> str:
         Dumper=_OneLine,
         default_flow_style=True,
         sort_keys=False,
-        width=float("inf"),
+        width=2**31 - 1,
         allow_unicode=True,
     )
     line = text.removesuffix("\n").removesuffix("\n...").strip(" \n")
@@ -59,7 +59,7 @@ def one_line(content: object) -> str:
     return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in line)
 
 
-class _OneLine(yaml.SafeDumper):
+class _OneLine(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

@@ -215,3 +215,113 @@ def test_a_first_person_with_rare_values_raises_no_alarm(sex, age, city):
     frame = pl.DataFrame([{**names[0], "age": age}, *names[1:]])
     policy = Policy.from_dict(content_of({"pid": "identifier", "age": "quasi"}, 4))
     assert not [one for one in input_warnings(Table(frame), policy.model) if "looks" in one.text]
+
+
+WORDS = (
+    "Общий итог|Totale complessivo|Suma końcowa|Eindtotaal|Végösszeg|الإجمالي الكلي|รวม|Tổng cộng|x"
+)
+HEALTH = {
+    **{"pid": "identifier", "cost": "sensitive"},
+    **dict.fromkeys(("ward", "sex", "age", "kg"), "quasi"),
+}
+
+
+def a_patient(number: int) -> dict[str, str]:
+    drawn = random.Random(number)
+    person = {"pid": f"P{number}", "sex": drawn.choice("FM"), "ward": drawn.choice("AB")}
+    person["age"] = str(drawn.randrange(20, 90))
+    return person | {"kg": f"{drawn.uniform(50, 99):.1f}", "cost": str(drawn.randrange(1, 400))}
+
+
+def said_below(rows: list[dict[str, str]], *last: dict[str, str]) -> list[str]:
+    policy = Policy.from_dict(content_of(HEALTH, 4))
+    table = Table(pl.DataFrame([*rows, *({**dict.fromkeys(HEALTH, ""), **row} for row in last)]))
+    found = input_warnings(table, policy.model)
+    return [one.text.split(" like ")[0] for one in found if one.code == "rows-apart"]
+
+
+PATIENTS = [a_patient(number) for number in range(40)]
+NUMBERS = {name: [float(row[name]) for row in PATIENTS] for name in ("age", "kg", "cost")}
+SUMS = {name: f"{sum(numbers):.1f}" for name, numbers in NUMBERS.items()}
+MEANS = {name: f"{sum(numbers) / 40:.2f}" for name, numbers in NUMBERS.items()}
+ENDS = [{n: str(end(numbers)) for n, numbers in NUMBERS.items()} for end in (min, max)]
+
+
+@pytest.mark.parametrize("word", WORDS.split("|"))
+def test_sums_and_means_below_the_data_are_said_whatever_they_are_called(word):
+    for row in (SUMS, MEANS, {"kg": SUMS["kg"]}, {"age": "40", "cost": "40"}):
+        assert said_below(PATIENTS, {"pid": word, **row}) == ["1 row looks"]
+    rows = [{"pid": word, "sex": "F", **SUMS}, *({"pid": word, **row} for row in ENDS)]
+    assert said_below(PATIENTS, *rows) == ["3 rows look"]
+    assert said_below(PATIENTS, {"pid": word, **ENDS[0]}) == ["1 row looks"]
+
+
+@pytest.mark.parametrize("last", ["N=40", "Total patients: 40", "%", "Общий итог", "★"])
+def test_a_last_row_that_alone_is_empty_but_for_an_unusual_text_is_said(last):
+    assert said_below(PATIENTS, {"pid": last}) == ["1 row looks"]
+    assert said_below([{**PATIENTS[0], "age": "", "kg": "", "cost": ""}, *PATIENTS], {"pid": last})
+
+
+def test_zeros_alone_below_the_data_are_said():
+    assert said_below(PATIENTS, {"cost": "0"}, {"kg": "0.0"}) == ["2 rows look"]
+    assert said_below(PATIENTS, {"cost": "1"}, {"kg": "0.0", "sex": "F"}) == []
+
+
+@pytest.mark.parametrize("order", ["pid", "age", "kg", "cost"])
+@pytest.mark.parametrize("people", [3, 5, 40])
+def test_people_in_any_order_are_not_taken_for_statistics(order, people):
+    rows = sorted(PATIENTS[:people], key=lambda row: (len(row[order]), row[order]))
+    for some in (rows, rows[::-1], [{**row, "sex": ""} for row in rows]):
+        assert said_below(some) == []
+        assert said_below(some, {**PATIENTS[0], "cost": "", "kg": ""}) == []
+
+
+@pytest.mark.parametrize("cells", [[1, 2, 3, 4, 10], [1, 2, 3, 3, 3], [0, 0, 1, 1, 2], [5] * 5])
+def test_one_column_of_five_numbers_raises_no_alarm(cells):
+    rows = [{**a_patient(i), "cost": str(cell), "kg": ""} for i, cell in enumerate(cells)]
+    assert said_below(rows) == []
+    frame = pl.DataFrame({"cost": [*map(str, cells)]})
+    policy = Policy.from_dict(content_of({"cost": "quasi"}, 2))
+    assert [w for w in input_warnings(Table(frame), policy.model) if w.code == "rows-apart"] == []
+
+
+def test_answers_on_a_scale_and_flags_are_not_taken_for_statistics():
+    for last in ("0000", "1111", "3333", "0123"):
+        rows = [[str((i * j) % 4) for j in (1, 3, 5, 7)] for i in range(40)] + [[*last]]
+        frame = pl.DataFrame(rows, schema=["a", "b", "c", "d"], orient="row")
+        policy = Policy.from_dict(content_of(dict.fromkeys("abcd", "quasi"), 2))
+        assert not [w for w in input_warnings(Table(frame), policy.model) if "look" in w.text]
+
+
+@pytest.mark.parametrize("test", ["TEST001", "ZZTEST", "DUMMY", "Test Patient", "Mustermann, Max"])
+def test_records_of_a_test_are_said_with_their_column(test):
+    found = input_warnings(table_of([*PEOPLE, {**a_person(1), "pid": test}]), policy_of().model)
+    (said,) = [one for one in found if one.code == "rows-apart"]
+    assert said.text.startswith("attribute 'pid': 1 row looks like a record of a test")
+    assert said.column == "pid"
+    assert test not in said.text
+
+
+@pytest.mark.parametrize("pid", ["Testa", "Latest", "Contesti", "protest 9", "what a lab test is"])
+def test_names_that_hold_the_letters_and_tables_of_tests_raise_no_alarm(pid):
+    assert said_of([*PEOPLE, {**a_person(1), "pid": pid}], policy_of()) == []
+    tests = [{**row, "pid": f"TEST{i}"} for i, row in enumerate(PEOPLE)]
+    assert said_of(tests, policy_of()) == []
+    some = [{"test_nr": f"{'test' if i < 4 else 'B'}{i}", **row} for i, row in enumerate(PEOPLE)]
+    assert said_of(some, policy_of(test_nr="identifier")) == []
+    assert said_of([*PEOPLE, {**a_person(1), "ill": "test"}], policy_of()) == []
+
+
+def test_lines_that_repeat_all_names_are_refused_with_their_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names, rows = ",".join(ROLES), [",".join(row.values()) for row in PEOPLE]
+    (tmp_path / "t.csv").write_text("\n".join([names, *rows[:9], names, *rows, f" {names}", ""]))
+    Policy.from_dict(content_of(ROLES, 4)).save("p.yaml")
+    for command in ("policy init t.csv -o q.yaml", "publish t.csv -p p.yaml -o o.csv"):
+        assert status_of(command.split()) == 2
+        assert "data: rows 10, 71 repeat the names of all columns" in capsys.readouterr().err
+    (tmp_path / "t.csv").write_text("\n".join([names, *rows]))
+    assert status_of("policy init t.csv -o q.yaml".split()) == 0
+    (tmp_path / "t.csv").write_text("\n".join([rows[0], *rows]))
+    assert status_of("policy init t.csv -o r.yaml".split()) == 2
+    assert "names that look like data" in capsys.readouterr().err

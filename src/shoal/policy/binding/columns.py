@@ -21,12 +21,12 @@ from shoal.data.warnings import (
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS, is_number
-from shoal.policy.binding.spare_rows import spare_rows
+from shoal.policy.binding.spare_rows import check_repeated_names, spare_rows
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, TextsOf
 from shoal.policy.proposal.notation import (
     DECIMAL_OR_GROUP,
     FoundNotation,
@@ -122,9 +122,12 @@ def _end_of(name: str, declared: Container[str]) -> str | None:
 
 
 def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
-    """A finding where columns that the policy does not name are data without a header, or copies of
-    columns that it removes. The cells are read for both before either is judged.
+    """A finding where rows repeat all names, or columns that the policy does not name are data
+    without a header, or copies of columns that it removes. The cells are read for both before
+    either is judged.
     """
+    if repeated := check_repeated_names(table):
+        return repeated
     declared = tables.model.attributes
     unnamed = [name for name in table.names if name not in declared]
     if not unnamed:
@@ -331,7 +334,9 @@ def _decimals_in_doubt(table: Table, model: PolicyModel) -> list[ReleaseWarning]
         for name, one in model.attributes.items()
         if is_number(one) and name in table.names and not table.column(name).was_number
         if may_be_groups(
-            pl.Series(filter(model.is_value, table.column(name).cells), dtype=pl.String)
+            TextsOf.alone(
+                pl.Series(filter(model.is_value, table.column(name).cells), dtype=pl.String)
+            )
         )
     ]
 

@@ -5,13 +5,15 @@ nobody: a usual sign for no value, a person's name alone, or what all such rows 
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, meanings
+from shoal.data.column_words import fold, forms_of, meanings, words_of
+from shoal.data.findings import listed_rows
+from shoal.data.numbers import LastNumbers, parse_numbers
 from shoal.data.person.columns import mixed
 from shoal.data.person_names import MOST_NOTES, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
@@ -22,12 +24,18 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
 _ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
+_ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"]))
+NEARLY_ALL = 0.9
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
 """Rows at the end of a table among which statistics of those above them stand."""
+MOST_COMPUTED = 10
+"""Rows at the end of a table that may be computed of those above them."""
 MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 """First rows that may say in other words what columns are, and rows that are compared."""
 _NOTE = r"\p{L}.*[ :=]"
+MOST_TESTS, MOST_WORDS = 0.1, 3
+"""The share of rows that are called tests among ordinary ones, and the words of such a call."""
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
 
@@ -52,6 +60,17 @@ def check_signs(table: Table, tables: PolicyTables) -> list[str]:
     return [text] if count else []
 
 
+def check_repeated_names(table: Table) -> list[str]:
+    """A finding where there are rows of names, as a report has on each page."""
+    rows = table.rows_of_names
+    repeat, it = ("repeats", "it") if len(rows) == 1 else ("repeat", "them")
+    text = (
+        f"data: {listed_rows(rows.tolist())} {repeat} the names of all columns, as reports do on"
+        f" each page; take {it} out of the data, and keep the first line"
+    )
+    return [text] if len(rows) else []
+
+
 def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """A warning where rows are totals, notes or a second line of names, and one where people have
     no value in any column that a release shows, or none but what all of them repeat and others
@@ -59,8 +78,8 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """
     if not {*model.audited_columns} <= {*table.names}:
         return []
-    apart = _rows_apart(table, model)
-    said = _said_of(len(apart))
+    apart, tests = _rows_apart(table, model)
+    said = [*_said_of(len(apart)), *_said_of_tests(tests)]
     known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
     if not any(one.is_none.any() for one in known):
         return said
@@ -97,29 +116,75 @@ def _said_of(rows: int) -> list[ReleaseWarning]:
     return [ReleaseWarning(ROWS_APART, text)]
 
 
-def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
-    """The rows, ascending, of totals and notes, and those that repeat the names of columns."""
+def _said_of_tests(tests: Mapping[str, int]) -> Iterator[ReleaseWarning]:
+    """A warning for each column that calls a few of its people tests. tests: rows by column."""
+    for name, rows in tests.items():
+        look = f"{rows} rows look like records of a test and count as people"
+        if rows == 1:
+            look = "1 row looks like a record of a test and counts as a person"
+        text = f"attribute '{name}': {look}; take out of the data what is nobody, then publish"
+        yield ReleaseWarning(ROWS_APART, text, name)
+
+
+def _tests(column: Texts) -> int:
+    """How many rows a column calls tests, if they are a few among others."""
+    some = np.flatnonzero(column.texts.str.contains(_ANY_TEST).to_numpy())
+    if len(some) > MOST_NOTES or _is_test(column.title):
+        return 0
+    called = np.isin(column.codes, [one for one in some if _is_test(column.texts[int(one)])])
+    return int(called.sum()) if called.sum() <= MOST_TESTS * len(called) else 0
+
+
+def _is_test(text: str) -> bool:
+    """Whether a text, of few words, has one for tests: `TEST001`, `ZZTEST`, `Test Patient`."""
+    tests, people = meanings()["test"], meanings()["person"]
+    words = [fold(word) for word in words_of(text) if not word.isdigit()]
+    rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
+    return len(words) <= MOST_WORDS and any({"", *people} & {*rest} for rest in rests)
+
+
+def _removed(model: PolicyModel) -> set[str]:
+    """The columns that name rows: those of people, and others that a release does not show."""
+    removed = {name for name, one in model.attributes.items() if one.role in REMOVED}
+    return removed | {*model.subject_columns}
+
+
+def _rows_apart(table: Table, model: PolicyModel) -> tuple[np.ndarray, Mapping[str, int]]:
+    """The rows, ascending, of totals and notes, and those that repeat the names of columns; and by
+    column, how many it calls tests.
+    """
     audited = [Described.of(table.column(name), model.no_names) for name in model.audited_columns]
     lacking, empty = rows_lacking(audited, 1), rows_lacking(audited, len(audited) - 1)
-    removed = {*model.subject_columns} | {
-        name for name, one in model.attributes.items() if one.role in REMOVED
-    }
-    names, found = np.zeros(table.records, dtype=np.int8), [np.zeros(0, dtype=np.int64)]
+    removed = _removed(model)
+    names, found = np.zeros(table.records, dtype=np.int32), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
-    last, heads = [], []
+    last, heads, below = [], [], list[_Below]()
+    bare = _bare_rows(rows_lacking(audited, len(audited) // 2 + 1), table.records)
+    tests: dict[str, int] = {}
+    zeros, others = (np.zeros(len(bare), dtype=np.int64) for _ in range(2))
     for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
         found += _totals(column, lacking, column.title in removed)
         heads.append(_head_cells(column, model.no_names))
+        if column.title in removed and (rows := _tests(column)):
+            tests[column.title] = rows
         last.append(_last_cells(column, column.title in removed, model.no_names))
+        below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
+        if len(bare):
+            found.append(bare[_are_unlike(column, bare, model.no_names)])
+            cells = column.texts.gather(column.codes[bare])
+            is_zero = cells.str.contains(r"^0([.,]0*)?$").to_numpy()
+            zeros += is_zero
+            others += ~is_zero & ~cells.is_in(["", *model.no_names]).to_numpy()
         if 0 < len(empty) <= MOST_NOTES:
             filled += ~column.rows_called(column.texts.is_in(["", *model.no_names]))[empty]
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
             noted += column.rows_called(is_note)[empty]
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
+    found += [table.records - 1 - _computed_rows(below), bare[(zeros > 0) & (others == 0)]]
     found.append(np.flatnonzero([*map(_is_head, zip(*heads, strict=True))]))
     found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
-    return np.unique(np.concatenate(found))
+    return np.unique(np.concatenate(found)), tests
 
 
 def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
@@ -210,6 +275,72 @@ def _statistics(rows: Sequence[Sequence[_Cell]]) -> int:
         labels.append(texts[0])
     is_told = len(labels) > 1 or any(one.is_label for one in labels)
     return len(labels) if is_told else 0
+
+
+class _Below(NamedTuple):
+    """The last cells of a column, the last one first, and what is computed of the cells above.
+
+    is_empty, is_number: (last,) bool, whether it is empty as few are, and one of numbers. is_odd:
+    (last, last) bool, by row where those below the data begin and by row, whether the cell is a sum
+    of those above that is beyond all of them, or their mean or number, which none of them is.
+    is_end: (last, last) bool, whether it is the least or greatest of them.
+    """
+
+    is_empty: np.ndarray
+    is_number: np.ndarray
+    is_odd: np.ndarray
+    is_end: np.ndarray
+
+    @classmethod
+    def of(cls, column: Texts, last: Sequence[str]) -> "_Below":
+        cells, filled = parse_numbers(last), int(column.rows_called(column.texts != "").sum())
+        is_usual = filled >= NEARLY_ALL * len(column.codes)
+        is_empty = np.array([is_usual and not text for text in last])
+        none = np.zeros((len(last), len(last)), dtype=bool)
+        nothing = cls(is_empty, np.zeros(len(last), dtype=bool), none, none)
+        if np.isnan(cells).all():
+            return nothing
+        numbers = parse_numbers(column.texts)[column.codes]
+        if np.isfinite(numbers).sum() < NEARLY_ALL * filled:
+            return nothing
+        digits = [len(one.partition(".")[2]) for one in last]
+        is_odd, is_end = LastNumbers(cells, digits).computed_of(numbers)
+        return cls(is_empty, np.isfinite(cells), is_odd, is_end)
+
+
+def _computed_rows(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Which of the last rows, the last one being 0, are computed of those above: most of their
+    numbers are sums, means or counts, of two columns or where most other cells are empty; or all
+    are the least or greatest where other cells are empty. Others count below such a row.
+
+    columns: of each, whether its last cells are empty as few are, which are numbers, and what
+    `LastNumbers` says of them.
+    """
+    empty, numbers, odd, end = (np.sum(one, axis=0) for one in zip(*columns, strict=True))
+    is_bare = 2 * empty > len(columns) - 1
+    is_odd = ((odd > 1) | ((odd > 0) & is_bare)) & (2 * odd > numbers)
+    is_end = (end > 1) & (end == numbers)
+    texts = len(columns) - numbers
+    begun = np.flatnonzero(np.diagonal(is_odd | (is_end & (empty > 1) & (empty >= texts - 1))))
+    first = begun[-1] if len(begun) else -1
+    return np.flatnonzero((is_odd | is_end)[first, : first + 1])
+
+
+def _bare_rows(rows: np.ndarray, records: int) -> np.ndarray:
+    """These rows if they are the last few of all; else none."""
+    is_below = 0 < len(rows) <= MOST_HEADS and rows[0] == records - len(rows)
+    return rows if is_below else rows[:0]
+
+
+def _are_unlike(column: Texts, rows: np.ndarray, no_names: Iterable[str]) -> np.ndarray:
+    """(rows,) bool, which of the last rows hold a text in a form that no row above them has, or a
+    sign that is no number.
+    """
+    forms = forms_of(column.texts)
+    cells = column.texts.gather(column.codes[rows])
+    known = forms.gather(column.codes[: rows[0]]).unique().implode()
+    is_unlike = ~forms.gather(column.codes[rows]).is_in(known) & ~cells.is_in(["", *no_names])
+    return (is_unlike & ~cells.str.contains(f"^(?:{_NUMBER.pattern})$")).to_numpy()
 
 
 def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:

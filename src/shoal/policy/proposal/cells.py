@@ -1,9 +1,10 @@
 """What the cells of a column say, whatever its name, found once from its distinct cells."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import groupby
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,8 @@ NEARLY_ALL = 0.9  # share of texts that have a form
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 _DIGITS = r"^\d+$"
 _CELL = "cell"
+TOGETHER = 100_000
+"""Texts of several columns that are looked at together."""
 
 
 def signs_of_no_value(
@@ -53,19 +56,141 @@ def signs_of_no_value(
     return found
 
 
+class Texts:
+    """Distinct texts of many columns, about which each question is asked once for all: Polars takes
+    longer to start than to look at those of one column.
+
+    values: the texts without blanks around them.
+    """
+
+    def __init__(self, texts: pl.Series) -> None:
+        self.texts = texts
+        self.values = texts.str.strip_chars()
+        self._answers: dict[object, np.ndarray] = {}
+
+    @cached_property
+    def for_python(self) -> list[str]:
+        return self.values.to_list()
+
+    def answers(self, question: "Question") -> np.ndarray:
+        """(texts,) what is true of each."""
+        if question not in self._answers:
+            self._answers[question] = question(self.values).to_numpy()
+        return self._answers[question]
+
+
+@dataclass(frozen=True)
+class TextsOf:
+    """Some of these texts, those of one column. rows: (distinct,) int64, ascending."""
+
+    all: Texts
+    rows: np.ndarray
+
+    @classmethod
+    def alone(cls, texts: pl.Series) -> "TextsOf":
+        return cls(Texts(texts), np.arange(len(texts)))
+
+    @classmethod
+    def of_each(cls, columns: Sequence[Column]) -> "Iterator[TextsOf]":
+        """Those of each column, put together as far as they are few."""
+        ends = np.cumsum([len(column.texts) for column in columns])
+        for _, group in groupby(zip(columns, ends, strict=True), lambda one: one[1] // TOGETHER):
+            texts = [column.texts.alias(_CELL) for column, _ in group]
+            together, end = Texts(pl.concat(texts, rechunk=True)), 0
+            for size in map(len, texts):
+                begin, end = end, end + size
+                yield cls(together, np.arange(begin, end))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __call__(self, question: "Question") -> np.ndarray:
+        """(distinct,) what is true of each."""
+        return self.all.answers(question)[self.rows]
+
+    def have(self, pattern: str) -> np.ndarray:
+        """(distinct,) bool, which of them have this."""
+        return self(_having(pattern))
+
+    def only(self, kept: np.ndarray) -> "TextsOf":
+        return self if kept.all() else TextsOf(self.all, self.rows[kept])
+
+    def every(self, step: int) -> list[str]:
+        """The first of them and others at this distance, without blanks around them."""
+        return [self.all.for_python[row] for row in self.rows[::step]]
+
+    @property
+    def values(self) -> pl.Series:
+        return self._among(self.all.values)
+
+    @property
+    def texts(self) -> pl.Series:
+        return self._among(self.all.texts)
+
+    @property
+    def are_placeholders(self) -> np.ndarray:
+        """(distinct,) bool, up to three texts without a digit where all of many others have one."""
+        has_digit = self.have(r"\d")
+        if has_digit.sum() < FEWEST:
+            return has_digit & False
+        is_word = ~has_digit & ~self(are_signs) & ~self(are_no_numbers)
+        return is_word & (is_word.sum() <= MOST_PLACEHOLDERS)
+
+    def _among(self, texts: pl.Series) -> pl.Series:
+        if len(self.rows) and self.rows[-1] - self.rows[0] + 1 == len(self.rows):
+            return texts.slice(int(self.rows[0]), len(self.rows))
+        return texts.gather(self.rows)
+
+
+Question = Callable[[pl.Series], pl.Series]
+
+
+@cache
+def _having(pattern: str) -> Question:
+    return lambda values: values.str.contains(pattern)
+
+
+def are_signs(values: pl.Series) -> pl.Series:
+    return values.is_in(NO_VALUE)
+
+
+def are_no_numbers(values: pl.Series) -> pl.Series:
+    return values.is_in(NO_NUMBER)
+
+
+def are_no_answers(values: pl.Series) -> pl.Series:
+    return values.str.to_lowercase().is_in(NO_ANSWER)
+
+
+def as_numbers(values: pl.Series) -> pl.Series:
+    """NaN where there is none."""
+    return values.cast(pl.Float64, strict=False).fill_null(np.nan)
+
+
+def are_numbers(values: pl.Series) -> pl.Series:
+    return values.cast(pl.Float64, strict=False).is_not_null()
+
+
+def are_iso_days(values: pl.Series) -> pl.Series:
+    is_written = values.str.contains(_ISO)
+    if not is_written.any():
+        return is_written
+    days = values.str.head(10).str.to_date("%Y-%m-%d", strict=False)
+    return is_written & days.is_not_null()
+
+
 @dataclass(frozen=True)
 class ColumnCells:
     """A column's distinct cells that hold a value.
 
-    cells: as they are written. values: the same without blanks around them. absent: cells that
-    seem to stand for no value. doubtful: those of them that somebody has to confirm, with how many
-    records hold each. filled: records with a value. records: all of the table. odd: records whose
-    value is none of the numbers or dates that nearly all others are.
+    kept: their texts. absent: cells that seem to stand for no value. doubtful: those of them that
+    somebody has to confirm, with how many records hold each. filled: records with a value. records:
+    all of the table. odd: records whose value is none of the numbers or dates that nearly all
+    others are.
     """
 
     name: str
-    cells: pl.Series
-    values: pl.Series
+    kept: TextsOf
     absent: tuple[str, ...]
     filled: int
     records: int
@@ -73,32 +198,41 @@ class ColumnCells:
     odd: int = 0
 
     @classmethod
-    def of(cls, column: Column) -> "ColumnCells":
-        cells = pl.Series(column.name, column.cells, dtype=pl.String)
-        values = cells.str.strip_chars()
-        is_value, counts = ~values.is_in(NO_VALUE), column.counts()
-        is_doubtful = are_placeholders(values)
-        fewer = is_value & ~is_doubtful & ~values.is_in(NO_NUMBER)
-        numbers = _numbers(values.filter(fewer))
-        if numbers is not None or _are_iso_days(values.filter(fewer)):
+    def of(cls, column: Column, texts: TextsOf | None = None) -> "ColumnCells":
+        texts = TextsOf.alone(column.texts) if texts is None else texts
+        is_value, counts = ~texts(are_signs), column.counts()
+        is_doubtful = texts.are_placeholders
+        fewer = is_value & ~is_doubtful & ~texts(are_no_numbers)
+        numbers = _all_numbers(texts(as_numbers)[fewer])
+        odd = 0
+        if numbers is not None or _are_all(texts(are_iso_days)[fewer]):
             is_value = fewer
             if numbers is not None:
-                far = values.filter(fewer).filter(pl.Series(_far(numbers)))
-                is_doubtful |= values.is_in(far.implode())
-            odd = 0
+                is_doubtful[fewer] = _far(numbers)
         else:
-            is_doubtful = values.str.to_lowercase().is_in(NO_ANSWER)
-            odd = int(counts[(fewer & ~_form_of_most(values, fewer)).to_numpy()].sum())
-        is_value &= ~is_doubtful
-        doubtful = {cells[i]: int(counts[i]) for i in is_doubtful.arg_true()}
-        filled = int(counts[is_value.to_numpy()].sum())
-        absent = tuple(cells.filter(~is_value & (values != "*")).to_list())
-        kept = cells.filter(is_value), values.filter(is_value)
-        return cls(column.name, *kept, absent, filled, len(column.codes), doubtful, odd)
+            is_doubtful = texts(are_no_answers)
+            odd = int(counts[fewer & ~_form_of_most(texts, fewer)].sum())
+        is_value = is_value & ~is_doubtful
+        cells = column.cells if not is_value.all() else ()
+        doubtful = {cells[i]: int(counts[i]) for i in np.flatnonzero(is_doubtful)}
+        absent = [cells[i] for i in np.flatnonzero(~is_value & ~texts.have(r"^\*$"))]
+        filled = int(counts[is_value].sum())
+        kept = texts.only(is_value)
+        return cls(column.name, kept, tuple(absent), filled, len(column.codes), doubtful, odd)
 
     def is_value(self, column: Column) -> np.ndarray:
         """(column's cells,) bool, which of them hold a value. column: the one these are of."""
         return column.texts.is_in(self.cells.implode()).to_numpy()
+
+    @cached_property
+    def cells(self) -> pl.Series:
+        """As they are written."""
+        return self.kept.texts.alias(self.name)
+
+    @cached_property
+    def values(self) -> pl.Series:
+        """The cells without blanks around them."""
+        return self.kept.values.alias(self.name)
 
     @cached_property
     def words(self) -> list[str]:
@@ -106,7 +240,7 @@ class ColumnCells:
 
     @property
     def distinct(self) -> int:
-        return len(self.cells)
+        return len(self.kept)
 
     @property
     def repeats(self) -> bool:
@@ -119,7 +253,7 @@ class ColumnCells:
     @cached_property
     def numbers(self) -> np.ndarray | None:
         """(distinct,) float64; None where some are not numbers, or too far out for a domain."""
-        return _numbers(self.values)
+        return _all_numbers(self.kept(as_numbers))
 
     @cached_property
     def are_whole(self) -> bool:
@@ -134,16 +268,15 @@ class ColumnCells:
     @cached_property
     def are_iso_days(self) -> bool:
         """Whether they are dates or time stamps as ISO 8601 writes them."""
-        return _are_iso_days(self.values)
+        return _are_all(self.kept(are_iso_days))
 
     @cached_property
     def form(self) -> str:
         """The form that nearly all of them have, a key of `_FORMS`; empty where there is none."""
-        frame = self.values.to_frame(_CELL)
-        fits = {f: pl.col(_CELL).str.contains(f"^(?:{p})$") for f, (p, _) in _FORMS.items()}
-        counts = frame.select(**{form: fit.sum() for form, fit in fits.items()}).row(0)
-        for (form, fit), count in zip(fits.items(), counts, strict=True):
-            if count >= NEARLY_ALL * self.distinct and _FORMS[form][1](frame.filter(fit)[_CELL]):
+        for form, (pattern, is_form) in _FORMS.items():
+            fits = self.kept.have(f"^(?:{pattern})$")
+            is_nearly_all = fits.sum() >= NEARLY_ALL * self.distinct
+            if is_nearly_all and is_form(self.kept.only(fits).values):
                 return form
         return ""
 
@@ -153,7 +286,7 @@ class ColumnCells:
         if self.odd:
             return ODD.format(self.odd)
         for seems, pattern in () if self.numbers is not None else _UNREAD.items():
-            odd = self.distinct - int(self.values.str.contains(f"^(?:{pattern})$").sum())
+            odd = self.distinct - int(self.kept.have(f"^(?:{pattern})$").sum())
             if are_few(odd, self.distinct):
                 return UNREAD.format(seems)
         return ""
@@ -161,18 +294,18 @@ class ColumnCells:
     @property
     def are_phrases(self) -> bool:
         """Whether most of them have several words."""
-        return bool(2 * self.values.str.contains(r"\p{L}\s+\S").sum() > self.distinct)
+        return bool(2 * self.kept.have(r"\p{L}\s+\S").sum() > self.distinct)
 
     @property
     def are_sentences(self) -> bool:
         """Whether most of them have as many words as a sentence, however often each occurs."""
-        long = self.values.str.contains(r"^\S*\p{L}\S*(?:\s+\S*\p{L}\S*){3}")
+        long = self.kept.have(r"^\S*\p{L}\S*(?:\s+\S*\p{L}\S*){3}")
         return bool(2 * long.sum() > self.distinct)
 
     @cached_property
     def have_leading_zeros(self) -> bool:
         """Whether they are numbers as codes are: some begin with a zero before another digit."""
-        return self.numbers is not None and bool(self.values.str.contains(r"^0\d").any())
+        return self.numbers is not None and bool(self.kept.have(r"^0\d").any())
 
     @cached_property
     def code_length(self) -> int | None:
@@ -239,15 +372,6 @@ _UNREAD = {
 """By what they seem to be, the pattern of cells that `read` has no form for."""
 
 
-def are_placeholders(values: pl.Series) -> pl.Series:
-    """(values,) bool, up to three texts without a digit where all of many others have one."""
-    has_digit = values.str.contains(r"\d")
-    if has_digit.sum() < FEWEST:
-        return has_digit & False
-    is_word = ~has_digit & ~values.is_in([*NO_VALUE, *NO_NUMBER])
-    return is_word & (is_word.sum() <= MOST_PLACEHOLDERS)
-
-
 def are_few(odd: int, values: int) -> bool:
     """Whether so few texts are odd that all others show what the values are."""
     return odd == 0 < values or (odd <= MOST_PLACEHOLDERS and values - odd >= FEWEST)
@@ -256,17 +380,21 @@ def are_few(odd: int, values: int) -> bool:
 def _far(numbers: np.ndarray) -> np.ndarray:
     """(numbers,) bool, those such as -99, 999 and -1 that no other comes near."""
     is_far = np.zeros(len(numbers), dtype=bool)
+    ends = (numbers.min(), numbers.max())
     for number in PLACEHOLDERS:
+        if number not in ends:  # others lie on both sides
+            continue
         others = numbers[~is_far & (numbers != number)]
         if len(others) >= FEWEST:
             low, high = others.min(), others.max()
             is_outside = number < 0 <= low or number > high + (high - low)
             is_far |= (numbers == number) & is_outside
+            ends = (numbers[~is_far].min(), numbers[~is_far].max())
     return is_far
 
 
-def _numbers(values: pl.Series) -> np.ndarray | None:
-    numbers = values.cast(pl.Float64, strict=False).to_numpy()  # NaN where there is none
+def _all_numbers(numbers: np.ndarray) -> np.ndarray | None:
+    """These, unless some are none, or too far out for a domain."""
     is_number = len(numbers) > 0 and bool((np.abs(numbers) < FARTHEST / 100).all())
     return numbers if is_number else None
 
@@ -276,24 +404,16 @@ def may_be_days(cells: Iterable[str]) -> bool:
     return any(re.match(r"\s*\d{4}-", cell) for cell in cells)
 
 
-def _are_iso_days(values: pl.Series) -> bool:
-    return len(values) > 0 and bool(_is_iso_day(values).all())
+def _are_all(answers: np.ndarray) -> bool:
+    return len(answers) > 0 and bool(answers.all())
 
 
-def _is_iso_day(values: pl.Series) -> pl.Series:
-    is_written = values.str.contains(_ISO)
-    if not is_written.any():
-        return is_written
-    days = values.str.head(10).str.to_date("%Y-%m-%d", strict=False)
-    return is_written & days.is_not_null()
-
-
-def _form_of_most(values: pl.Series, kept: pl.Series) -> pl.Series:
-    """(values,) bool, the numbers where nearly all of those kept are, or dates; else all."""
-    for is_one in (values.cast(pl.Float64, strict=False).is_not_null(), _is_iso_day(values)):
+def _form_of_most(texts: TextsOf, kept: np.ndarray) -> np.ndarray:
+    """(distinct,) bool, the numbers where nearly all of those kept are, or dates; else all."""
+    for is_one in (texts(are_numbers), texts(are_iso_days)):
         if are_few(int((kept & ~is_one).sum()), int(kept.sum())):
             return is_one
-    return pl.repeat(True, len(values), dtype=pl.Boolean, eager=True)
+    return np.ones(len(kept), dtype=bool)
 
 
 # Labels that are spans of numbers, such as `[0-10)`, `10-19`, `<5`, `80+`; put in their order.

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.data.numbers import NOTATIONS, PLAIN, THOUSANDS, Notation, PublishedNumbers, map_cells
 from shoal.data.table import Column, Table
-from shoal.policy.proposal.cells import NO_NUMBER, NO_VALUE, are_few, are_placeholders
+from shoal.policy.proposal.cells import TextsOf, are_few, are_no_numbers, are_numbers, are_signs
 
 _DAYS = {
     "%d.%m.%Y": r"\d{1,2}\.\d{1,2}\.\d{4}",
@@ -85,11 +85,10 @@ def notation_in(table: Table, said: Mapping[str, Any] | None = None) -> FoundNot
     """How cells write numbers and dates. said: what is known of the block `read` already."""
     said = said or {}
     found = FoundNotation()
-    texts = {}
-    for name in (name for name in table.names if table.dtype(name) == pl.String):
-        values = _with_value(pl.Series(table.column(name).cells, dtype=pl.String))
-        if len(values):
-            texts[name] = values
+    are_texts = [name for name in table.names if table.dtype(name) == pl.String]
+    columns = TextsOf.of_each([*map(table.column, are_texts)])
+    texts = {name: _with_value(one) for name, one in zip(are_texts, columns, strict=True)}
+    texts = {name: values for name, values in texts.items() if len(values)}
     if "dates" not in said:
         _find_dates(texts, found)
     if not {"decimal", "thousands"} <= said.keys():
@@ -124,22 +123,23 @@ def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
         readers.append(notation.day)
     if not notation.has_plain_numbers:
         readers.append(lambda cell: numbers.translated(cell, notation.plain))
-    for name, dtype in frame.schema.items():
-        for reader in readers if dtype == pl.String else ():
-            cells, lost = map_cells(frame[name], reader)
-            values = _with_value(frame[name].drop_nulls().unique())
+    read = []
+    for column in frame.iter_columns() if readers else ():
+        for reader in readers if column.dtype == pl.String else ():
+            cells, lost = map_cells(column, reader)
+            values = _with_value(TextsOf.alone(column.drop_nulls().unique())).values
             if are_few(int(values.is_in([cell.strip() for cell in lost]).sum()), len(values)):
-                frame = frame.with_columns(cells.alias(name))
+                read.append(cells.alias(column.name))
                 break
-    return frame
+    return frame.with_columns(read) if read else frame
 
 
-def _with_value(cells: pl.Series) -> pl.Series:
-    values = cells.str.strip_chars()
-    return values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]) & ~are_placeholders(values))
+def _with_value(texts: TextsOf) -> TextsOf:
+    is_value = ~texts(are_signs) & ~texts(are_no_numbers)
+    return texts.only(is_value & ~texts.are_placeholders)
 
 
-def _find_dates(texts: Mapping[str, pl.Series], found: FoundNotation) -> None:
+def _find_dates(texts: Mapping[str, TextsOf], found: FoundNotation) -> None:
     fitting = {name: _forms(values) for name, values in texts.items()}
     fitting = {name: forms for name, forms in fitting.items() if forms}
     if not fitting:
@@ -154,11 +154,12 @@ def _find_dates(texts: Mapping[str, pl.Series], found: FoundNotation) -> None:
             found.questions[name] = WHICH_FIRST.format(form)
 
 
-def _forms(values: pl.Series) -> list[str]:
+def _forms(texts: TextsOf) -> list[str]:
     """The forms of dates that most of these texts have, all but few."""
-    some = values.gather_every(max(len(values) // LOOKED_AT, 1)).to_list()
+    some = texts.every(max(len(texts) // LOOKED_AT, 1))
     if not any(map(_ANY_DATE.fullmatch, some)):  # as in most columns
         return []
+    values = texts.values
     odd = {
         form: len(values) - int((values.str.contains(f"^{digits}$") & _is_day(values, form)).sum())
         for form, digits in _DATE_FORMS.items()
@@ -174,7 +175,7 @@ def _is_day(values: pl.Series, form: str) -> pl.Series:
 
 
 def _find_numbers(
-    texts: Mapping[str, pl.Series], said: Mapping[str, Any], found: FoundNotation
+    texts: Mapping[str, TextsOf], said: Mapping[str, Any], found: FoundNotation
 ) -> None:
     notations = [
         one
@@ -194,7 +195,7 @@ def _find_numbers(
     if not fitting:
         return
     chosen = _most_common(fitting)
-    if chosen.decimal == "," and any(texts[name].str.contains(r"\.").any() for name in plain):
+    if chosen.decimal == "," and any(texts[name].have(r"\.").any() for name in plain):
         found.questions.update(dict.fromkeys(fitting, OTHER_FORM.format("numbers")))
         return
     if chosen.decimal == "," and "decimal" not in said:
@@ -208,26 +209,23 @@ def _find_numbers(
             found.questions[name] = OTHER_FORM.format("numbers")
         elif is_open:
             found.questions[name] = DECIMAL_OR_GROUPS
-        elif texts[name].str.contains(r"^\d+(\s\d+){2,}$").all():
+        elif texts[name].have(r"^\d+(\s\d+){2,}$").all():
             found.questions[name] = NUMBERS_OR_CODES
 
 
-def may_be_groups(values: pl.Series) -> bool:
+def may_be_groups(texts: TextsOf) -> bool:
     """Whether the points of all these numbers, if some have one, could part groups of digits."""
-    return bool(values.str.contains(_POINTS).all() and values.str.contains(r"\.").any())
+    return bool(texts.have(_POINTS).all() and texts.have(r"\.").any())
 
 
-def _notations(values: pl.Series, notations: list[Notation]) -> list[Notation]:
+def _notations(texts: TextsOf, notations: list[Notation]) -> list[Notation]:
     """Those that most of these texts have, all but few; none where no text has a mark."""
-    if not values.str.contains(_MARKED).any():
+    if not texts.have(_MARKED).any():
         return []
-    if not values.cast(pl.Float64, strict=False).has_nulls():
+    if texts(are_numbers).all():
         return [PLAIN]
-    odd = {
-        one: len(values) - int(values.str.contains(f"^(?:{one.number})$").sum())
-        for one in notations
-    }
-    return _best(odd, len(values))
+    odd = {one: int((~texts.have(f"^(?:{one.number})$")).sum()) for one in notations}
+    return _best(odd, len(texts))
 
 
 def _best(odd: Mapping[Form, int], values: int) -> list[Form]:
