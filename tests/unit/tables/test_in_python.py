@@ -336,7 +336,7 @@ def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, re
         assert "<table>" in result._repr_html_(), type(result)
     assert isinstance(compared.plot(), Figure)
     assert price.columns[0].name in price._repr_html_()
-    assert f"{price.columns[0].loss:.6g}" in price._repr_html_()
+    assert f"{100 * price.columns[0].loss:.1f} %" in price._repr_html_()
     (learnt, *_), shown = view.learnt, view._repr_html_()
     assert "<td>disease</td>" in shown
     assert f"<td>{learnt.best.share:.6g}</td>" in shown
