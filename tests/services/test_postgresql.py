@@ -251,7 +251,7 @@ def test_a_table_that_somebody_locks_is_not_waited_for_without_end(pg, monkeypat
     with opened(parse(pg.url("t")), writing=True) as holder:
         holder.execute("LOCK TABLE public.t IN ACCESS EXCLUSIVE MODE")
         started = time.monotonic()
-        with pytest.raises(InputError, match=r"holds a lock on it; .* by PGOPTIONS="):
+        with pytest.raises(PartyError, match=r"holds a lock on it; .* by PGOPTIONS="):
             files.read(pg.url("t"))
         assert time.monotonic() - started < (4 if options else 60)
 
@@ -383,7 +383,7 @@ def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkey
     with opened(parse(pg.url("t"))) as reader:
         reader.query("SELECT a FROM public.t")  # holds the table until the end of the block
         started = time.monotonic()
-        with pytest.raises(InputError, match="somebody else holds a lock on it; try again"):
+        with pytest.raises(PartyError, match="somebody else holds a lock on it; try again"):
             write(CELLS.head(2), pg.url("t"), replace=True)
         waited = time.monotonic() - started
         assert waited < 4 if options else 5 <= waited < 60

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, cast
 
+from shoal.advise.propose import percent
 from shoal.auditor.description import policy_sha256
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
@@ -51,12 +52,11 @@ class ColumnPrice(Figures):
     def _figures(self) -> Mapping[str, object]:
         return {
             "column": self.name,
-            "its loss (gcp)": self.loss,
-            "share of true values": self.exact,
-            "loss of the others": self.others,
-            "loss of the others without it": self.others_without,
-            "why that is not known": self.why_not,
-        }
+            "its loss (gcp)": percent(self.loss),
+            "share of true values": percent(self.exact),
+            "loss of the others": percent(self.others),
+            "loss of the others without it": percent(self.others_without),
+        } | ({} if self.why_not is None else {"why that is not known": self.why_not})
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,13 @@ class Marginal(Figures):
     loss: float | None
     columns: tuple[ColumnPrice, ...]
     smaller_k: SmallerK | None
+
+    def _figures(self) -> Mapping[str, object]:
+        return {"method": self.method, "k": self.k, "loss": percent(self.loss)} | (
+            {}
+            if self.smaller_k is None
+            else {f"loss with k = {self.smaller_k.k}": percent(self.smaller_k.loss)}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON can hold them."""

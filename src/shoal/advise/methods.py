@@ -214,11 +214,11 @@ def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) 
     if ks is None:
         return sorted({*DEFAULT_KS, *([own] if own is not None and own >= 2 else [])})
     require_no_data("ks", ks)
-    ks = list(ks) if isinstance(ks, Iterable) else [ks]
+    ks = list(ks) if isinstance(ks, Iterable) and not isinstance(ks, str) else [ks]
     whole = [k for k in ks if isinstance(k, Integral)]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
     findings += [
-        f"ks: {k} is not a whole number of {least} or more; {NO_K if k == 1 else HIDES_NOBODY}"
+        f"ks: {k!r} is not a whole number of {least} or more; {NO_K if k == 1 else HIDES_NOBODY}"
         for k in ks
         if isinstance(k, bool) or not isinstance(k, Integral) or k < least
     ]

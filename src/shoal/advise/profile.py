@@ -179,7 +179,7 @@ class TakenForPeople:
 
 
 @dataclass(frozen=True, repr=False)
-class Profile:
+class Profile(notebook.Figures):
     """A table as it is read.
 
     read: how numbers and dates are written, as in a policy's block of this name. dialect: of a

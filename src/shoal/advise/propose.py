@@ -319,6 +319,10 @@ class SinglingOut:
         return singled_out(keys, self._people) / self._count
 
 
+def percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.1f} %"
+
+
 def share_text(share: float) -> str:
     """A share in percent."""
     if share in (0, 1):

@@ -51,10 +51,11 @@ class Risk(notebook.Figures):
     remain if a column were not known. if_known: lone people if others knew a column that is
     harmless by its role, too. exposed: of linked tables, how many people hide among fewer than k by
     what is known of which table. special: the smallest sets of columns that single people out, and
-    scores by them; None where it was not asked. records: by figure, (rows,) in the table's order,
-    private: how many people are `alike` by what the row shows, whom they `stand_for` by the weights
-    of a sample, and of the row's person the `score` (SUDA), individual `risk` and `household_risk`.
-    individual_risk: of a sample, the risk of everybody, as a certificate has it. alone_by_weight:
+    scores by them; None where it was not asked. records: by figure, (rows,) in the order of the
+    table without rows that have no value, private: how many people are `alike` by what the row
+    shows, whom they `stand_for` by the weights of a sample, and of the row's person the `score`
+    (SUDA), individual `risk` and `household_risk`. individual_risk: of a sample, the risk of
+    everybody, as a certificate has it. alone_by_weight:
     (lone,) float64, that of those who are alone.
     """
 

@@ -269,8 +269,9 @@ def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers
     column = encode_text(cells)
     spans = _spans(column, technique, render)
     if numbers == "interval":
-        ends = {"lo": _floats(spans.lo), "hi": _floats(spans.hi)}
-        values = pl.DataFrame(ends).to_struct("")
+        ends = pl.DataFrame({"lo": _floats(spans.lo), "hi": _floats(spans.hi)})
+        shows = pl.any_horizontal(pl.all().is_not_null())
+        values = ends.select(pl.when(shows).then(pl.struct(pl.all()))).to_series()
     else:
         middles, means = _floats(spans.mid), _floats(spans.mean)
         first, second = (middles, means) if numbers == "mid" else (means, middles)

@@ -306,7 +306,8 @@ class Publication(Generic[FrameT]):
     policy: what was asked. found: what pages and figures are drawn from, the original included; it
         is left out where the publication is pickled or copied, so that what is stored or sent holds
         nothing that was not published. sensitive: of two tables, the second.
-    trace: (n,) the row of the original behind each published one; as private, and left out as well.
+    trace: (n,) the row of the original, without rows that have no value, behind each published one;
+        as private, and left out as well.
     measured: the data as they were measured, whatever was done to `data` since.
     """
 

@@ -252,15 +252,11 @@ def _missing_arguments(usage: Any) -> str | None:
     parameters = usage.ctx.command.params
     # they are filled from the left, so that those behind a missing one are missing, too
     missing = [
-        f"{parameter.get_error_hint()} ({_in_a_sentence(parameter.help)})"
-        for parameter in parameters[parameters.index(usage.param) :]
-        if parameter.param_type_name == "argument" and parameter.required
+        f"{one.get_error_hint()} ({one.help[:1].lower()}{one.help[1:].removesuffix('.')})"
+        for one in parameters[parameters.index(usage.param) :]
+        if one.param_type_name == "argument" and one.required
     ]
     return f"Missing argument{'s' if len(missing) > 1 else ''} {' and '.join(missing)}"
-
-
-def _in_a_sentence(text: str) -> str:
-    return text[:1].lower() + text[1:].removesuffix(".")
 
 
 def _command_asked(usage: Any) -> str | None:

@@ -28,7 +28,8 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
     if not options:
         return asked
     parameters = [_parameter(*one) for one in options]
-    parameters.sort(key=lambda one: not _is_argument(one))  # as a manual has them
+    # as a manual has them
+    parameters.sort(key=lambda one: not isinstance(one.annotation.__metadata__[0], ArgumentInfo))
 
     @wraps(asked)
     def run(**given: Any) -> None:
@@ -86,10 +87,6 @@ def _parameter(name: str, kind: Any, asked: Option) -> inspect.Parameter:
     default = inspect.Parameter.empty if asked.default is ... else asked.default
     kind = Annotated[kind, made]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _is_argument(parameter: inspect.Parameter) -> bool:
-    return isinstance(parameter.annotation.__metadata__[0], ArgumentInfo)
 
 
 def _filled(owner: Any, given: Mapping[str, Any]) -> Any:

@@ -168,7 +168,12 @@ def table_sha256(path: str | Path) -> str:
     """The hash that `read` gives a table in a file, in several or in a database."""
     place = Location(path)
     if place.is_table:
-        return read_as(path).sha256
+        from shoal.connectors.database.tables import RowsChanged
+
+        try:
+            return read_as(path).sha256
+        except RowsChanged as changed:
+            return changed.sha256
     if place.is_many:
         return parquet_parts.digest(parquet_parts.parts_of(path))
     return file_sha256(path)

@@ -40,7 +40,9 @@ def escaped(frame: pl.DataFrame) -> pl.DataFrame:
 
 def unescaped(frame: pl.DataFrame) -> pl.DataFrame:
     """What `escaped` was given; only of what `formula_cells` finds nothing in."""
-    return _rewritten(frame, _is_escaped, lambda text: text.str.slice(1))
+    return _rewritten(
+        frame, lambda text: text.str.contains(ESCAPED), lambda text: text.str.slice(1)
+    )
 
 
 def _rewritten(frame: pl.DataFrame, where: Rewrite, change: Rewrite) -> pl.DataFrame:
@@ -63,10 +65,6 @@ _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 def _needs_escape(text: pl.Expr) -> pl.Expr:
     return text.str.contains(QUOTED) & ~text.str.contains(NUMBER)
-
-
-def _is_escaped(text: pl.Expr) -> pl.Expr:
-    return text.str.contains(ESCAPED)
 
 
 def _are_formulas(cells: pl.Series) -> pl.Series:

@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import FEW, Column, as_text, encode_text, places_in
-from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning, warn
 from shoal.errors import InputError
 
 UNSEEN = (
@@ -451,7 +451,7 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
         has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
         text = f"{has} no value{but} and {are} left out"
         text += ": nothing would be published of them" if has_silent else ": such rows are nobody"
-        text += ", and no message or trace numbers them"
+        text += ", and messages and traces number the rows below without them"
         said.append(ReleaseWarning(EMPTY_ROWS, text))
     if 0 < below <= MOST_NOTES:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"
@@ -466,6 +466,13 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
             )
         )
     return tuple(said)
+
+
+def warn_of_nobody(remarks: Iterable[ReleaseWarning]) -> None:
+    """Warns of rows without any value, where a result names rows by their numbers."""
+    for remark in remarks:
+        if remark.code == EMPTY_ROWS:
+            warn(remark)
 
 
 def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:

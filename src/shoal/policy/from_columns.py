@@ -187,7 +187,7 @@ def policy_of_frame(
     subject = asked.get("subject")
     roles["subject"] = [] if subject is None else [subject]
     given_names = [name for names in roles.values() for name in names]
-    _check(asked, given_names, verb)
+    _check(asked, given_names, table.names, verb)
     named = roles.pop("quasi")
     attributes: dict[str, dict[str, Any]] = {}
     said, missing = _said_of_reading(asked), _texts_of(asked.get("missing_values", ()))
@@ -252,7 +252,7 @@ def _said_of_reading(asked: Columns) -> Json:
     return read_options(asked.get("read")).model_dump(exclude_unset=True)
 
 
-def _check(asked: Columns, named: Sequence[str], verb: str) -> None:
+def _check(asked: Columns, named: Sequence[str], names: Sequence[str], verb: str) -> None:
     require_text(verb, named)
     findings = named_twice(named)
     if not asked.get("quasi"):
@@ -265,6 +265,8 @@ def _check(asked: Columns, named: Sequence[str], verb: str) -> None:
     if is_diverse and not asked.get("sensitive"):
         findings.append(f"{verb}: l and t are about sensitive columns; name one as 'sensitive'")
     label = asked.get("label")
+    if label is not None and label not in names:
+        _check_names(names, [*named, label], "drop", verb)
     if label is not None and label not in named and asked.get("other") != "plain":
         what = "is dropped" if asked.get("other") == "drop" else "has no role"
         findings.append(f"{verb}: the label, '{label}', {what}; name it in plain=, too")

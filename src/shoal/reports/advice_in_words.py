@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from shoal.advise.propose import share_text
+from shoal.advise.propose import percent, share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
@@ -32,18 +32,18 @@ MOST_VALUES = 5
 def marginal_lines(found: Marginal) -> Iterator[str]:
     """What each column loses, and the others with and without it."""
     k = "" if found.k is None else f", k = {found.k}"
-    yield f"{found.method}{k}: {_percent(found.loss)} of the detail lost"
+    yield f"{found.method}{k}: {percent(found.loss)} of the detail lost"
     rows: list[tuple[str, ...]] = [("column", "lost", "exact", "others now", "others without it")]
     for price in found.columns:
-        without = "-" if price.why_not is not None else _percent(price.others_without)
+        without = "-" if price.why_not is not None else percent(price.others_without)
         shares = (price.loss, price.exact, price.others)
-        rows.append((price.name, *(_percent(share) for share in shares), without))
+        rows.append((price.name, *(percent(share) for share in shares), without))
     yield from table_lines(rows, left=1)
     for price in found.columns:
         if price.why_not is not None:
             yield f"without {price.name}: {price.why_not}"
     if found.smaller_k is not None:
-        yield f"k = {found.smaller_k.k}: {_percent(found.smaller_k.loss)} lost"
+        yield f"k = {found.smaller_k.k}: {percent(found.smaller_k.loss)} lost"
 
 
 def level_lines(found: Mapping[str, Any]) -> list[str]:
@@ -60,7 +60,7 @@ def level_lines(found: Mapping[str, Any]) -> list[str]:
 
 def _level(measured: Mapping[str, Any]) -> tuple[str, str, str]:
     is_safe = "yes" if measured["is_safe"] else "no"
-    return is_safe, f"{measured['breaking']:,} records", _percent(measured["loss"])
+    return is_safe, f"{measured['breaking']:,} records", percent(measured["loss"])
 
 
 def attacker_lines(view: AttackerView) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _learnt_lines(learnt: Learnt, people: int) -> Iterator[str]:
         return
     rows = [(learnt.attribute, "who look the same", "in the release")]
     rows += [
-        (one.value, f"{one.people:,} of {people:,}", _percent(one.base))
+        (one.value, f"{one.people:,} of {people:,}", percent(one.base))
         for one in learnt.values[:MOST_VALUES]
     ]
     yield from table_lines(rows, left=1)
@@ -109,8 +109,8 @@ def _learnt_lines(learnt: Learnt, people: int) -> Iterator[str]:
     best = learnt.best
     if best is not None:
         yield (
-            f"best guess: {best.value}, right with {_percent(best.share)}; in the whole release"
-            f" {_percent(best.base)}; {_truth(learnt, best)}"
+            f"best guess: {best.value}, right with {percent(best.share)}; in the whole release"
+            f" {percent(best.base)}; {_truth(learnt, best)}"
         )
 
 
@@ -127,10 +127,6 @@ def _truth(learnt: Learnt, best: PossibleValue) -> str:
 
 def _cells(cells: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
 # What a publish would cost, for people to read.
@@ -434,9 +430,9 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     )
     if records.get("unfiled"):
         yield f"{records['unfiled']:,} of the published rows wait for a file of the folder"
-    yield f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start"
+    yield f"loss {percent(recent['loss'])} lately, {percent(status['loss'])} since the start"
     yield f"longest wait {wait['longest']:,} records{allowed}"
-    yield f"joined an earlier class: {_percent(status['reuse'])}"
+    yield f"joined an earlier class: {percent(status['reuse'])}"
     for alarm in status.alarms[status.is_mostly_aside :]:  # that one was said first
         since = "" if alarm.since is None else f", {_time(alarm.since)}"
         yield f"look at this: {alarm.kind}{since}: {alarm.text}"

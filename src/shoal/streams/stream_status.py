@@ -211,27 +211,24 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
         moment = datetime.now(UTC).timestamp() if now is None else now
         return StreamStatus(content, tuple(_alarms(content, moment)))
     except FileNotFoundError:
-        parts = partitions_under(checkpoint)
-        if parts:
-            raise CheckpointError(
-                f"checkpoint '{checkpoint}': has a status for each of its {len(parts)} partitions;"
-                f" name the folder of one, such as '{parts[0]}'"
-            ) from None
-        if path.with_name("lock").exists() and not path.with_name("CURRENT").exists():
-            raise CheckpointError(
-                f"checkpoint '{checkpoint}': has no {NAME} yet: its stream runs and has committed"
-                " nothing, or was killed before; look again after its first commit, or run the same"
-                " command again"
-            ) from None
-        raise CheckpointError(
-            f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
-            " that has begun"
-        ) from None
+        why = f"has no {NAME}; name the folder of a stream's --checkpoint that has begun"
+        if path.with_name("lock").exists():
+            why = (
+                f"has no {NAME} yet: its stream runs and has committed nothing, or was killed"
+                " before it wrote one; look again after its first commit, or run the same command"
+                " again"
+            )
+        if parts := partitions_under(checkpoint):
+            why = (
+                f"has a status for each of its {len(parts)} partitions; name the folder of one,"
+                f" such as '{parts[0]}'"
+            )
     except (OSError, *UNREADABLE):
-        raise CheckpointError(
-            f"checkpoint '{checkpoint}': its {NAME} can't be read or is of another version; the"
-            " next commit of its stream replaces it"
-        ) from None
+        why = (
+            f"its {NAME} can't be read or is of another version; the next commit of its stream"
+            " replaces it"
+        )
+    raise CheckpointError(f"checkpoint '{checkpoint}': {why}")
 
 
 def partitions_under(checkpoint: str | Path) -> list[Path]:

@@ -111,7 +111,7 @@ class TableSink:
     def _changed(self) -> CheckpointError:
         return CheckpointError(
             f"output '{self._address.shown}': is not as the stream left it, or the checkpoint is an"
-            " earlier one; restore both, or start a new stream in a new table"
+            " earlier one; restore both, or start a new stream, with another --checkpoint and table"
         )
 
     def put(self, step: int, rows: bytes) -> None:

@@ -294,10 +294,9 @@ class History:
     folder: Path
 
     def entries(self) -> list[Entry]:
-        found = []
-        for path in sorted(self.folder.glob("[0-9]*.yaml")):
-            if path.stem.isascii() and path.stem.isdigit():
-                found.append(_entry(path, path.stat().st_mtime_ns))
+        paths = sorted(self.folder.glob("[0-9]*.yaml"))
+        known = [path for path in paths if path.stem.isascii() and path.stem.isdigit()]
+        found = [_entry(path, path.stat().st_mtime_ns) for path in known]
         return sorted(found, key=lambda entry: entry.number)
 
     def position(self, entries: list[Entry] | None = None) -> int:

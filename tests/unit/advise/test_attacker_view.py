@@ -59,6 +59,14 @@ def test_the_most_exposed_row_is_the_one_whose_value_is_surest_and_the_widest_is
     assert shoal.attacker_view(lone, POLICY, original).row == 4
 
 
+def test_that_rows_of_nobody_are_not_numbered_is_warned_of():
+    gap = pl.concat([ORIGINAL.clear(1), ORIGINAL])
+    with pytest.warns(shoal.ReleaseWarning, match="number the rows below without them"):
+        assert shoal.attacker_view(RELEASED, POLICY, gap).row == 1
+    with pytest.warns(shoal.ReleaseWarning, match="number the rows below without them"):
+        assert len(shoal.risk(gap, POLICY).records["alike"]) == ORIGINAL.height
+
+
 def test_a_withheld_row_is_found_by_nobody():
     released = RELEASED.with_columns(
         age=pl.Series(["*"] + ["[20, 30]"] * 2 + ["[70, 90]"] * 3),

@@ -448,6 +448,7 @@ def test_methods_that_are_none(sample_table, sample_policy, methods, told):
         ([], "the list is empty"),
         ([1], "1 is not a whole number of 2 or more"),
         ([2.5], "2.5 is not a whole number"),
+        ("50", "ks: '50' is not a whole number"),
         ([True], "not a whole number"),
         ([5, 10, 5], "5 is asked for twice"),
     ],

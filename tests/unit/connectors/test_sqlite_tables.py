@@ -20,7 +20,7 @@ from shoal.connectors.database.connections import opened
 from shoal.connectors.database.tables import rows_sha256
 from shoal.connectors.outputs import certificate_beside, check_not_read
 from shoal.data import regular_files
-from shoal.errors import InputError, PromiseError
+from shoal.errors import InputError, PartyError, PromiseError
 
 OUT = "sqlite:///out.db?table=released"
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
@@ -255,7 +255,9 @@ def test_a_change_in_the_database_is_found(workplace, shoal):
         library.read_release(OUT)
     run("DELETE FROM released WHERE shoal_row = 3", path="out.db")
     assert shoal("audit", OUT, "-p", "policy.yaml").status == 2
-    assert shoal("verify", OUT, "-p", "policy.yaml").status == 2
+    changed = shoal("verify", OUT, "-p", "policy.yaml", status=1).out
+    assert "FAIL file" in changed
+    assert "FAIL output: can't be read as the certificate says; " in changed
 
 
 def test_what_the_database_holds_is_audited_not_what_was_sent(workplace, shoal, monkeypatch):
@@ -369,7 +371,7 @@ def test_a_writer_waits_for_another_and_then_gives_up(monkeypatch):
     write(CELLS, OUT)
     with closing(sqlite3.connect("out.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(InputError, match="somebody else is writing"):
+        with pytest.raises(PartyError, match="somebody else is writing"):
             write(CELLS, OUT, replace=True)
     assert files.read(OUT).frame.equals(CELLS)
 

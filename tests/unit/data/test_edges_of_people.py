@@ -107,7 +107,7 @@ def test_rows_of_texts_that_stand_for_no_value_are_nobody_however_they_are_writt
         kept, said = without_nobody(rows, ["", mark or ""])
         assert kept.height == 2
         assert [one.code for one in said] == ["empty-rows"]
-        assert "no message or trace numbers them" in str(said[0])
+        assert "number the rows below without them" in str(said[0])
 
 
 @pytest.mark.parametrize("spelled", [" p{}", "P{}", "p{}\u200b"])

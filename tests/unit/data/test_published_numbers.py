@@ -264,7 +264,10 @@ def test_a_release_is_read_with_intervals_as_numbers(published):
     assert [column["name"] for column in release.columns] == NAMES
     intervals = library.read_release("out.csv", numbers="interval").data
     assert intervals["age"].to_list()[0] == {"lo": 20.0, "hi": 29.0}
-    assert intervals["age"].to_list()[5] == {"lo": None, "hi": None}
+    assert intervals["age"].to_list()[5] is None
+    assert intervals["age"].null_count() == 2
+    in_pandas = library.read_release("out.csv", numbers="interval", to="pandas").data["age"]
+    assert in_pandas.isna().tolist() == [False] * 4 + [True] * 2
     middles = library.read_release("out.csv", numbers="mid", to="pandas").data
     assert middles["age"][0] == 24.5
     assert middles["pay"][0] == 41.5

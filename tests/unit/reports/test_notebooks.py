@@ -62,6 +62,10 @@ def test_a_policy_a_risk_and_prices_are_printed_in_lines(release):
     said = str(shoal.marginal(table, release.policy, release=release)).splitlines()
     assert said[1].split()[:2] == ["rounded-partition", "5"]
     assert {line.split()[0] for line in said[3:6]} == {"age", "sex", "education"}
+    assert "why" not in said[2]
+    assert re.fullmatch(r"rounded-partition +5 +\d+\.\d % +\d+\.\d %", said[1])
+    said = str(shoal.profile(table)).splitlines()
+    assert said[0].split() == ["column", "kind", "values", "missing"]
 
 
 def test_a_publication_of_any_kind_of_frame_shows_the_same(release):

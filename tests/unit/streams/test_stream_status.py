@@ -290,6 +290,11 @@ def test_before_its_first_commit_a_stream_is_said_to_run(place, monkeypatch):
     monkeypatch.setattr(running.Run, "_commit", asked_before)
     assert stream() == 0
     assert "its stream runs and has committed nothing, or was killed before" in said[0]
+    Path("st", NAME).unlink()  # as if killed between the first commit and its status
+    with pytest.raises(CheckpointError, match=r"killed before it wrote one; .* same command again"):
+        stream_status("st")
+    assert stream() == 0
+    assert stream_status("st")["state"] == "ended"
 
 
 def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal, monkeypatch):

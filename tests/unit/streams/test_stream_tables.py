@@ -201,6 +201,17 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
         found = stream(shoal, "--checkpoint", "ck")
         assert (found.status, "is not as the stream left it" in found.err) == (2, True), change
         shutil.copy("whole.db", "out.db")
+    run("DELETE FROM released WHERE shoal_row = 5")
+    assert "FAIL file" in shoal("verify", OUT, "-p", "policy.yaml", status=1).out
+    remedy = "into this one once it is dropped and 'shoal_streams' has no line of it"
+    assert remedy in shoal("audit", OUT, "-p", "policy.yaml", status=2).err
+    run("DROP TABLE released", "DELETE FROM shoal_streams WHERE name = 'released'")
+    monkeypatch.setattr("shoal.connectors.database.sqlite.PATIENCE", 0.05)
+    with closing(sqlite3.connect("out.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert stream(shoal, "--checkpoint", "ck2").status == 4
+    assert stream(shoal, "--checkpoint", "ck2").status == 0
+    assert rows().equals(expected)
 
 
 @pytest.mark.parametrize(

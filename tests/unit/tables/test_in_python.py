@@ -287,6 +287,9 @@ def test_a_label_that_is_dropped_is_named(people):
     says = "^publish: the label, 'education', is dropped; name it in plain=, too$"
     with pytest.raises(InputError, match=says):
         shoal.publish(people, **ASKED, label="education")
+    for words in (ASKED, ASKED | {"other": "plain"}):
+        with pytest.raises(InputError, match=r"^publish: column 'educatoin' is not .* 'educ"):
+            shoal.publish(people, **words, label="educatoin")
     release = shoal.publish(people, **ASKED | {"other": "plain"}, label="education")
     assert release.certificate["utility"]["classification"] is not None
 
@@ -333,7 +336,7 @@ def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, re
         assert "<table>" in result._repr_html_(), type(result)
     assert isinstance(compared.plot(), Figure)
     assert price.columns[0].name in price._repr_html_()
-    assert f"{price.columns[0].loss:.6g}" in price._repr_html_()
+    assert f"{100 * price.columns[0].loss:.1f} %" in price._repr_html_()
     (learnt, *_), shown = view.learnt, view._repr_html_()
     assert "<td>disease</td>" in shown
     assert f"<td>{learnt.best.share:.6g}</td>" in shown
@@ -840,7 +843,7 @@ def test_what_an_audit_and_an_attack_can_t_use_is_refused(people, release):
         shoal.audit(release.data, release.policy, trace=release.trace)
     with pytest.raises(InputError, match=r"^folds: '3' sets of other people"):
         shoal.attack(release, original=people, folds="3")
-    with pytest.raises(InputError, match=r"^columns: no name in the first line is in the policy; "):
+    with pytest.raises(InputError, match=r"^columns: no name is in the policy; give the pol"):
         shoal.publish(people.select("name"), release.policy)
 
 

@@ -306,5 +306,6 @@ def _in_our_words() -> Iterator[None]:
         kind = f" (SQLSTATE {state})" if state else ""
         known = _ROWS if state == "42501" and _ROWS in str(failed) else state
         raise DatabaseRefusal(
-            _STATES.get(known, "the server refused; its log says why") + kind
+            _STATES.get(known, "the server refused; its log says why") + kind,
+            is_locked=state == "55P03",
         ) from None

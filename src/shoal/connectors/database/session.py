@@ -76,15 +76,18 @@ class DatabaseRefusal(Exception):
     """What a database or its driver said no to, in our words: theirs may hold values.
 
     is_lost: whether no server answers, or no longer, so that nobody knows what became of a commit.
+    is_locked: whether somebody else's lock was waited for in vain.
     """
 
-    def __init__(self, why: str, is_lost: bool = False) -> None:
+    def __init__(self, why: str, is_lost: bool = False, is_locked: bool = False) -> None:
         super().__init__(why)
-        self.is_lost = is_lost
+        self.is_lost, self.is_locked = is_lost, is_locked
 
     def as_error(self, message: str) -> ShoalError:
-        """What ends a command: PartyError (status 4) without a server, else InputError (2)."""
-        return (PartyError if self.is_lost else InputError)(message)
+        """What ends a command: PartyError (status 4) where it may succeed later, else InputError
+        (2).
+        """
+        return (PartyError if self.is_lost or self.is_locked else InputError)(message)
 
 
 class Session(Protocol):
@@ -146,7 +149,8 @@ def require_rights(session: Session, wanted: Mapping[TableName, Sequence[str]]) 
     found = [right for table, rights in wanted.items() for right in session.lacking(table, rights)]
     if found:
         lacking = ", ".join(dict.fromkeys(found))
-        raise DatabaseRefusal(f"this user lacks {lacking}; ask the owner to grant it")
+        more = ", ownership by ALTER TABLE ... OWNER TO" if "OWNERSHIP ON " in lacking else ""
+        raise DatabaseRefusal(f"this user lacks {lacking}; ask the owner to grant it{more}")
 
 
 def rows_as_text(
@@ -194,9 +198,9 @@ def beside(kept: TableName) -> Iterator[None]:
     try:
         yield
     except DatabaseRefusal as refused:
-        if refused.is_lost:
-            raise
-        raise DatabaseRefusal(f"the table '{kept.name}' beside it: {refused.args[0]}") from None
+        if not refused.is_lost:
+            refused.args = (f"the table '{kept.name}' beside it: {refused.args[0]}",)
+        raise
 
 
 def kept_line(

@@ -257,7 +257,8 @@ def _in_our_words() -> Iterator[None]:
         known = next((why for start, why in _WHY.items() if name.startswith(start)), None)
         kind = f" ({name})" if name else ""
         raise DatabaseRefusal(
-            known or f"SQLite refused{kind}; check that its tables are sound and its text UTF-8"
+            known or f"SQLite refused{kind}; check that its tables are sound and its text UTF-8",
+            is_locked=name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")),
         ) from None
     except UnicodeEncodeError:
         raise DatabaseRefusal("a cell is not valid Unicode text; correct it") from None

@@ -91,7 +91,7 @@ def rows_of_table(
     by = ", ".join(order.values())
     frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
     if ROW in names:
-        _check_numbers(frame[ROW], address)
+        _check_numbers(frame, address)
         frame = frame.drop(ROW)
     elif order.keys() < set(names):
         _check_order(frame.select(order.keys()), address)
@@ -131,13 +131,22 @@ def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
         )
 
 
-def _check_numbers(numbers: pl.Series, address: TableAddress) -> None:
-    counted = pl.int_range(1, len(numbers) + 1, eager=True).cast(pl.String)
-    if not numbers.equals(counted, check_names=False):
-        raise InputError(
+class RowsChanged(InputError):
+    """Rows of a release were added or taken away. sha256: the hash of what is there, numbered."""
+
+    sha256: str
+
+
+def _check_numbers(frame: pl.DataFrame, address: TableAddress) -> None:
+    counted = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
+    if not frame[ROW].equals(counted, check_names=False):
+        changed = RowsChanged(
             f"{address.where}: its column '{ROW}' does not count from 1 without a gap, so rows were"
-            " added or taken away; publish it again"
+            " added or taken away; publish it again, a stream with a new --checkpoint, into a new"
+            f" table, or into this one once it is dropped and '{STREAMS}' has no line of it"
         )
+        changed.sha256 = rows_sha256(frame)
+        raise changed
 
 
 @dataclass

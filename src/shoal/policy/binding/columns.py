@@ -54,9 +54,8 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
         # or the names may be data: a table without a header
         named = f"none of the {len(names)} names" if names[1:] else "no name"
         return otherwise or [
-            f"columns: {named} in the first line is in the policy; put a line that names the"
-            " columns on top, say which line does, such as --read header=2, or give the policy of"
-            " this table"
+            f"columns: {named} is in the policy; give the policy of this table, or, in a file, put"
+            " a line that names the columns on top, or say which line does, such as --read header=2"
         ]
     unnamed = [name for name in names if name not in declared]
     unknown = [] if model.other is not None else unnamed

@@ -28,7 +28,7 @@ from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
-from shoal.data.person_names import named_together, without_nobody
+from shoal.data.person_names import named_together, warn_of_nobody, without_nobody
 from shoal.data.progress import Progress
 from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
@@ -216,8 +216,10 @@ class PolicyTables:
         """The table as the policy reads it; raises InputError."""
         if isinstance(source, (str, Path)):
             progress("reading the table")
-            source = str(source)
-        return self.read_original(source).table
+            return self.read_original(str(source)).table
+        found = self.read_original(source)
+        warn_of_nobody(found.remarks)
+        return found.table
 
     def read_released(self, path: str, room: Room | None = None) -> SourceFile:
         """A release of a policy without its derived columns, numbers with points and dates in ISO.
@@ -372,10 +374,8 @@ class PolicyTables:
         if found is not None and kind.is_delimited:
             same = Location(input_path).kind == kind
             base = replace(found, delimiter=found.delimiter if same else base.delimiter)
-        if read.delimiter is not None:
-            base = replace(base, delimiter=read.delimiter)
-        if write.delimiter is not None:
-            base = replace(base, delimiter=write.delimiter)
+        if delimiter := write.delimiter or read.delimiter:
+            base = replace(base, delimiter=delimiter)
         named = write.encoding or read.encoding
         if named is not None:
             codec = codec_of(named)
