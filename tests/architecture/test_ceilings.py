@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_820,
-    "logical lines": 74_360,
+    "lines": 117_850,
+    "logical lines": 74_370,
     "modules of more than 3 lines": 443,
     "lines of imports": 7_300,
     "percent of the biggest package": 11,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_100,
+    "lines of tests": 85_110,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
