@@ -587,11 +587,14 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
     share = _parts(advantage)[0]
+    right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{100 * share:.0f}")
     sentence = gettext(
         "{right} of 100 {counted}: whoever knows what others could know tells rightly whether they"
-        " are in the release; tossing a coin, 50 of 100",
+        " are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100 more"
+        " are taken to be in it than among others",
         counted=counted,
-        right="–" if share is None else f"{50 + 50 * share:.0f}",
+        right=right,
+        more=more,
     )
     whom = gettext("its false alarms")
     yield Row(

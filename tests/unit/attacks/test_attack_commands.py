@@ -349,6 +349,14 @@ def test_findings_are_ranked_much_first_each_with_what_to_do():
     assert len(ranked(found_by(**{"singling-out": ENDS | many}))) == MOST_RANKED
 
 
+def test_who_is_in_is_judged_by_a_difference_that_its_sentence_says():
+    advantage = {"share": 0.11, "ci": [0.10, 0.12]}
+    (row,) = [row for row in rows_of(found_by(membership={"advantage": advantage})) if row.says]
+    assert (row.word, row.measure) == ("much", "membership")
+    assert "; tossing a coin, 50 of 100. Among those in it, 11 of 100 more" in row.says
+    assert row.says.startswith("56 of 100 ")
+
+
 def test_what_is_found_is_counted_in_what_the_certificate_counts():
     def units(people):
         found = found_by(

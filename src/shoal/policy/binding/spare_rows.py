@@ -78,7 +78,7 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     no value in any column that a release shows, or none but what all of them repeat and others
     seldom hold.
     """
-    if not {*model.audited_columns} <= {*table.names}:
+    if not table.records or not {*model.audited_columns} <= {*table.names}:
         return []
     described = cache(lambda name: Described.of(table.column(name), model.no_names))
     apart, tests = _rows_apart(table, model, described)
