@@ -471,3 +471,10 @@ def test_a_hospital_number_is_asked_about_beside_keys_of_several_pictures():
 def test_a_number_of_a_file_is_asked_about_by_itself_beside_a_ward(title):
     frame = records(title, 60) | {"ward": any_of(360, *"ABC"), "day": any_of(360, *DAYS)}
     assert (title,) in asked(frame)
+
+
+@pytest.mark.parametrize("title", ["Worker", "Caller", "Employee", "Mitarbeiter", "Client"])
+@pytest.mark.parametrize("form", ["{0} ({1})", "{0} [{1}]", "{0} <{1}>"])
+def test_names_with_a_number_in_brackets_are_asked_about(title, form):
+    named = [form.format(name, 10_000 + 7 * number) for number, name in enumerate(FULL[:60])]
+    assert (title,) in asked({title: np.tile(named, 4), "day": any_of(240, *DAYS)})

@@ -45,7 +45,9 @@ _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
 _GROUPED = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+$")
-_SPAN = re.compile(r".*[\[\](~<>]")
+_SPAN = re.compile(
+    r"(?!\s*[^\W\d_]{2}).*[\[\](~<>]"
+)  # in brackets behind words, people are numbered
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
