@@ -1,5 +1,6 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
@@ -134,6 +135,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array([*map(str, as_it_is(X).columns)], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         self.names_out_ = np.array(table_of(release.data).names, dtype=object)
+        self.types_ = self.policy_.tables.table_given(X).frame.schema
         self.combinations_ = _as_texts(found.draft.frame, self.policy_.quasi).unique()
         return self
 
@@ -141,7 +143,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The frame with every value generalized by the plan."""
         check_is_fitted(self)
         tables = self.policy_.tables
-        table = Table(tables.original_frame(tables.table_given(X).frame))
+        given = _typed_as(tables.table_given(X).frame, self.types_)
+        table = Table(tables.original_frame(given))
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
@@ -176,6 +179,21 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns that come out."""
         check_is_fitted(self)
         return self.names_out_
+
+
+def _typed_as(frame: pl.DataFrame, fitted: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """The frame with numbers as those of `fit`: one missing value makes pandas' whole ones floats,
+    and 27.0 is another text than 27.
+    """
+    columns = []
+    for name, now in frame.schema.items():
+        then, column = fitted.get(name, now), pl.col(name)
+        if then.is_float() and now.is_integer():
+            columns.append(column.cast(then))
+        elif then.is_integer() and now.is_float():
+            text, whole = column.cast(pl.String), column.cast(pl.Int64, strict=False)
+            columns.append(pl.when(whole == column).then(whole.cast(pl.String)).otherwise(text))
+    return frame.with_columns(columns)
 
 
 def _recoded(

@@ -304,7 +304,7 @@ def _figures(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
             f" {_short(classes.get('max'))}",
         ),
         ("information loss (gcp)", _percent(loss)),
-        ("mean risk to be picked out", _percent(risk)),
+        ("mean prosecutor risk", _percent(risk)),
     ]
 
 

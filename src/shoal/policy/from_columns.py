@@ -19,6 +19,7 @@ from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers
+from shoal.data.progress import watched
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table, as_text
@@ -95,7 +96,9 @@ def refuse_unknown(words: Iterable[str], known: Collection[str], function: str =
 
 @cache
 def knowing_its_keywords(function: Call) -> Call:
-    """A function of `shoal` that refuses a keyword it does not take, and names the nearest."""
+    """A function of `shoal` that refuses a keyword it does not take, and names the nearest, and
+    that takes True for a progress to standard error.
+    """
     if not isfunction(function) or function.__code__.co_flags & CO_VARKEYWORDS:
         return function  # a class, or a function that refuses such a keyword itself
     known = signature(function).parameters
@@ -104,6 +107,8 @@ def knowing_its_keywords(function: Call) -> Call:
     def called(*given: object, **words: object) -> object:
         if not words.keys() <= known.keys():
             refuse_unknown(words, known, f"{function.__name__}: ")
+        if isinstance(asked := words.get("progress"), bool):
+            words["progress"] = watched(asked)
         return function(*given, **words)
 
     called.__module__ = "shoal"  # where pickle finds it

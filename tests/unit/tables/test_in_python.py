@@ -520,6 +520,31 @@ def test_the_transformer_gives_numbers_at_every_level_if_asked(sklearn, quasi):
         sklearn.Anonymizer(**words, numbers="middle").fit(frame)
 
 
+@pytest.mark.parametrize("fitted", [int, float])
+@pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame])
+def test_the_transformer_knows_numbers_of_another_type(sklearn, fitted, frame_of):
+    ages = {"hierarchy": {"bins": {"width": 5}}}
+    whole = [*range(20, 30)] * 6
+    made = sklearn.Anonymizer(quasi={"age": ages, "sex": {}}, k=3, suppression=0.1)
+
+    def frame(kind, *more):
+        return frame_of(
+            {"age": [*map(kind, whole), *more], "sex": ["F", "M"] * 30 + ["F"] * len(more)}
+        )
+
+    expected = made.fit_transform(frame(fitted))["age"].to_list()
+    assert "*" not in expected
+    assert [made.transform(frame(kind))["age"].to_list() for kind in (int, float)] == [expected] * 2
+    assert made.transform(frame(float, None))["age"].to_list()[:-1] == expected
+
+
+def test_progress_may_be_true_for_whatever_takes_one(capsys, people):
+    policy = shoal.Policy.from_columns(people, quasi=["age", "sex"], other="drop", k=3)
+    for progress in (True, False):
+        shoal.risk(people, policy, progress=progress)
+        assert ("progress: " in capsys.readouterr().err) == progress
+
+
 # Labels of a hierarchy that are spans of numbers
 
 
