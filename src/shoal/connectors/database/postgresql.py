@@ -78,7 +78,7 @@ _STATES = {
     " a role with BYPASSRLS (only that works where it is forced on the owner, and of a view the"
     " view's owner counts)",
     "42P06": "somebody else published into it meanwhile; run again",
-    "42P07": "somebody else published into it meanwhile; run again, with --replace if theirs gives way",
+    "42P07": "somebody else published into it meanwhile; name another, or say --replace",
     "23505": "somebody else published into it meanwhile; run again",
     "53100": "the server has no room left; free some space",
     "55P03": "somebody else holds a lock on it; try again when they are done, or wait longer by"
