@@ -168,14 +168,26 @@ class Table:
     @property
     def rows_of_names(self) -> np.ndarray:
         """The rows, ascending, that repeat the names of all columns."""
-        may_be = len(self.names) > 1 and all(map(self.is_text, self.names))
-        rows = np.arange(self.records if may_be else 0)
-        for name in self.names if may_be else ():
-            cells = self.series(name).gather(rows).cast(pl.String).str.strip_chars()
-            rows = rows[(cells == name.strip()).fill_null(False).to_numpy()]
-            if not len(rows):
-                break
-        return rows
+        rows = None
+        if len(self.names) > 1 and all(map(self.is_text, self.names)):
+            for name in self.names:
+                rows = self._rows_with(name, name, rows)
+                if not len(rows):
+                    break
+        return np.arange(0) if rows is None else rows
+
+    def _rows_with(self, name: str, text: str, rows: np.ndarray | None) -> np.ndarray:
+        """Those of these rows, or of all, that hold a text in a column, but for blanks."""
+        if name in self.coded:
+            column = self.column(name)
+            cells = np.flatnonzero((column.texts.str.strip_chars() == text.strip()).to_numpy())
+            codes = column.codes if rows is None else column.codes[rows]
+            found = np.flatnonzero(np.isin(codes, cells)) if len(cells) else cells
+        else:
+            texts = self.series(name) if rows is None else self.series(name).gather(rows)
+            are_alike = texts.cast(pl.String).str.strip_chars() == text.strip()
+            found = np.flatnonzero(are_alike.fill_null(False).to_numpy())
+        return found if rows is None else rows[found]
 
     def distinct(self, name: str) -> int:
         """How many different texts a column holds."""
