@@ -43,8 +43,8 @@ def say_compiling() -> None:
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:
-    """Says the stage, and to whoever takes them how many units are done and how many there are; of
-    very many, not each.
+    """Says the stage, with how many units are done and how many there are where these are taken; of
+    very many units, says only some.
     """
     if done % (1 + total // MOST_TOLD):
         return

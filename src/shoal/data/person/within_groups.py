@@ -145,8 +145,8 @@ def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list
 
 
 def beside_own(left: list[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """Those that are no events, cards and others of people, where each record has one of its own: a
-    number, beside which a mere ID may yet say who they are, or a name.
+    """Those that are not events, cards and others of people, where each record has one of its own:
+    a number, beside which a mere ID may yet say who they are, or a name.
     """
     own = [c for c in columns if not c.again and c.people.distinct == len(c.people.keys)]
     numbers = [c.name for c in own if c.name.kind in PERSON_BY_NAME and c.name.numbers_people]

@@ -340,8 +340,8 @@ def _bare_rows(rows: np.ndarray, records: int) -> np.ndarray:
 
 
 def _are_unlike(column: Texts, rows: np.ndarray, no_names: Iterable[str]) -> np.ndarray:
-    """(rows,) bool, which of the last rows hold a text in a form that no row above them has, or a
-    sign that is no number.
+    """(rows,) bool, which of the last rows hold a text that is not a number, in a form that no row
+    above them has.
     """
     forms = forms_of(column.texts)
     cells = column.texts.gather(column.codes[rows])
