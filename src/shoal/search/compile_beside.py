@@ -25,12 +25,13 @@ KERNELS = (
         "near_records",
         "nearest_by_runs",
         "(int32[:,::1], int32[::1], int64[::1], int32[::1], int32[:,::1], int32[:,::1],"
-        " int32[:,::1], int32[::1])",
+        " int32[:,::1], int32[:,::1])",
     ),
     (
         "near_records",
         "halve",
-        "(int32[:,::1], int64[::1], int32[::1], int64[:,::1], int64, int32[::1], int64[:,::1])",
+        "(int32[:,::1], int64[::1], int32[::1], int64[:,::1], int64, int32[::1], int64[:,::1],"
+        " int32[:,::1])",
     ),
 )
 """Module, name and types of the kernels that refining needs for k alone, the last first."""

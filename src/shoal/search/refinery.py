@@ -194,7 +194,8 @@ class SearchSpace:
         order = np.arange(len(rows), dtype=np.int32)
         weights = rng.integers(1 << 10, 1 << 12, (DRAWS, self.layout[:2].sum()))
         stack = np.empty((64, 2), dtype=np.int64)
-        near_records.halve(rows, self.shape(0, 0), self.table, weights, run, order, stack)
+        reach = np.empty((2, rows.shape[1]), dtype=np.int32)
+        near_records.halve(rows, self.shape(0, 0), self.table, weights, run, order, stack, reach)
         return order
 
     def nearest(
@@ -206,7 +207,7 @@ class SearchSpace:
         """
         near = np.full((len(rows), most), -1, dtype=np.int32)
         distance = np.full((len(rows), most), np.iinfo(np.int32).max, dtype=np.int32)
-        room = np.empty((rows.shape[1], run), dtype=np.int32), np.empty(run, dtype=np.int32)
+        room = np.empty((rows.shape[1], run), dtype=np.int32), np.empty((2, run), dtype=np.int32)
         costs = self.shape(0, 0), self.table
         for _ in range(orders):
             order = self.order(rows, run, rng)

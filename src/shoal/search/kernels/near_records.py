@@ -12,11 +12,12 @@ from shoal.search.kernels.slots import LINEAR, PER_TREE, TREES, tree_loss
 
 
 @outer
-def halve(rows, shape, table, weights, leaf, order, stack):
+def halve(rows, shape, table, weights, leaf, order, stack, reach):
     """Puts the numbers in `order` so that near rows come together: down to runs of `leaf`.
 
     weights: (draws, columns) int64, by how much the spread of each column counts in turn, one draw
     a node. order: (m,) int32, row numbers. stack: (64, 2) int64, room for the nodes still to halve.
+    reach: (2, columns) int32, room for what a node reaches.
     """
     stack[0, 0] = 0
     stack[0, 1] = len(order)
@@ -28,7 +29,8 @@ def halve(rows, shape, table, weights, leaf, order, stack):
         end = stack[depth, 1]
         if end - begin <= leaf:
             continue
-        j = _widest(rows, order, begin, end, weights[node % weights.shape[0]], shape, table)
+        turn = weights[node % weights.shape[0]]
+        j = _widest(rows, order[begin:end], turn, shape, table, reach)
         node += 1
         if j < 0:
             continue
@@ -43,17 +45,20 @@ def halve(rows, shape, table, weights, leaf, order, stack):
 
 
 @inner
-def _widest(rows, order, begin, end, weights, shape, table):
+def _widest(rows, order, weights, shape, table, reach):
     """The column whose weighted spread is greatest, -1 where all rows are equal."""
+    for j in range(rows.shape[1]):
+        reach[0, j] = rows[order[0], j]
+        reach[1, j] = reach[0, j]
+    for i in order:
+        for j in range(rows.shape[1]):
+            reach[0, j] = min(reach[0, j], rows[i, j])
+            reach[1, j] = max(reach[1, j], rows[i, j])
     best = np.int64(0)
     at = np.int64(-1)
     for j in range(len(weights)):
-        lo = rows[order[begin], j]
-        hi = lo
-        for i in range(begin + 1, end):
-            v = rows[order[i], j]
-            lo = min(lo, v)
-            hi = max(hi, v)
+        lo = reach[0, j]
+        hi = reach[1, j]
         spread = np.int64(hi - lo)
         if j >= shape[LINEAR]:
             spread = tree_loss(lo, hi, j - shape[LINEAR], shape, table)
@@ -95,62 +100,71 @@ def nearest_by_runs(rows, order, shape, table, near, distance, columns, apart):
 
     near: (n, q) int32, nearest first, -1 where there is none yet. distance: (n, q) int32, how far
     they are: what a class of both loses. columns: (columns, leaf) int32, room for the rows of a
-    run; apart: (leaf,) int32, for how far they are.
+    run; apart: (2, leaf) int32, for how far they are, and how far the last on each list is.
     """
-    leaf = apart.shape[0]
+    leaf = apart.shape[1]
+    farthest = apart[1]
+    last = near.shape[1] - 1
     for begin in range(0, len(order), leaf):
-        members = min(leaf, len(order) - begin)
-        for y in range(members):
+        members = order[begin : begin + leaf]
+        count = len(members)
+        for y in range(count):
+            farthest[y] = distance[members[y], last]
             for j in range(rows.shape[1]):
-                columns[j, y] = rows[order[begin + y], j]
-        for x in range(members):
-            _distances(columns, x, members, shape, table, apart)
-            apart[x] = 2147483647
-            _insert(order, begin, x, members, apart, near, distance)
+                columns[j, y] = rows[members[y], j]
+        # every pair once; so each list still meets the others in their order
+        for x in range(count - 1):
+            _distances(columns, x, count, shape, table, apart[0])
+            for y in range(x + 1, count):
+                gap = apart[0, y]
+                if gap < farthest[x]:
+                    farthest[x] = _insert(members[y], gap, near[members[x]], distance[members[x]])
+                if gap < farthest[y]:
+                    farthest[y] = _insert(members[x], gap, near[members[y]], distance[members[y]])
 
 
 @inner
-def _distances(columns, x, members, shape, table, apart):
-    """What a class of rows x and y loses, for every y, into `apart`."""
+def _distances(columns, x, count, shape, table, apart):
+    """What a class of rows x and y loses, for every y after x, into `apart`."""
     linear = shape[LINEAR]
-    for y in range(members):
+    first = x + 1
+    apart = apart[first:count]
+    for y in range(len(apart)):
         apart[y] = 0
     for j in range(linear):
         v = columns[j, x]
-        for y in range(members):
-            apart[y] += abs(columns[j, y] - v)
+        others = columns[j, first:]
+        for y in range(len(apart)):
+            apart[y] += abs(others[y] - v)
     for j in range(linear, linear + shape[TREES]):
         v = columns[j, x]
+        others = columns[j, first:]
         leaves = shape[PER_TREE + 2 * (j - linear) + 1]
         if leaves > 0:
             # the pairs of one leaf follow one another
             row = shape[PER_TREE + 2 * (j - linear)] + v * leaves
-            for y in range(members):
-                apart[y] += table[row + columns[j, y]]
+            for y in range(len(apart)):
+                apart[y] += table[row + others[y]]
             continue
-        for y in range(members):
-            w = columns[j, y]
+        for y in range(len(apart)):
+            w = others[y]
             apart[y] += np.int32(tree_loss(min(v, w), max(v, w), j - linear, shape, table))
 
 
 @inner
-def _insert(order, begin, x, members, apart, near, distance):
-    """Puts the rows of the run that are nearer than the last on the list of row x into it."""
-    i = order[begin + x]
-    last = near.shape[1] - 1
-    for y in range(members):
-        if apart[y] >= distance[i, last]:
-            continue
-        p = order[begin + y]
-        t = np.int64(0)
-        while t <= last and near[i, t] != p:
-            t += 1
-        if t <= last:
-            continue  # found in an earlier order
-        t = np.int64(last)
-        while t > 0 and distance[i, t - 1] > apart[y]:
-            distance[i, t] = distance[i, t - 1]
-            near[i, t] = near[i, t - 1]
-            t -= 1
-        distance[i, t] = apart[y]
-        near[i, t] = p
+def _insert(row, gap, near, distance):
+    """Puts a row that is nearer than the last on a list into it, if it is not there from an earlier
+    order; returns how far the last is then.
+    """
+    last = len(near) - 1
+    for t in range(last + 1):
+        if near[t] == row:
+            return distance[last]
+    t = last
+    while t > 0 and distance[t - 1] > gap:
+        distance[t] = distance[t - 1]
+        near[t] = near[t - 1]
+        t -= 1
+    distance[t] = gap
+    near[t] = row
+    return distance[last]

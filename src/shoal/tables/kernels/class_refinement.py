@@ -10,6 +10,9 @@ from the last, always adding the member that costs least (k-member clustering: B
 Li 2007); *swap* exchanges a member that alone attains a bound of its class with any member of a
 near class.
 
+Members and classes are priced attribute by attribute, many at once, which runs on vectors. An
+attribute on which all that take part have one code changes nothing and is left out.
+
 Python allocates the work space: allocations take long to compile, and this is part of every first
 run.
 """
@@ -19,9 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.spans import copy_row, span_loss
+from shoal.search.kernels.spans import copy_row, first_node, span_loss
 
 GAIN = 1e-9  # less is rounding
+
+BLOCK = 64
+"""Classes whose unions are priced together."""
 
 # the first index of Classes.boxes[c]: what a class's codes reach, with and without the outermost
 LEAST, GREATEST, SECOND_LEAST, SECOND_GREATEST = range(4)
@@ -34,6 +40,7 @@ class RefinedClasses(NamedTuple):
     boxes: np.ndarray  # (classes, 4, d) int32, see LEAST
     loss: np.ndarray  # (classes,) float64
     changed: np.ndarray  # (classes,) int64, when a class last changed
+    reach: np.ndarray  # (2, d, classes) int32, the least and the greatest of `boxes` once more
 
 
 class Nearest(NamedTuple):
@@ -44,6 +51,21 @@ class Nearest(NamedTuple):
     known: np.ndarray  # (run,) int64, how many of them there are
     listed: np.ndarray  # (run,) int64, when they were found
     distance: np.ndarray  # (neighbours,) float64, room for what their unions lose
+    unions: np.ndarray  # (BLOCK,) float64, room for what unions with some classes lose
+
+
+class Pool(NamedTuple):
+    """The members of classes that are regrouped; those that no class has taken come first."""
+
+    ids: np.ndarray  # (group,) int64, the classes
+    sizes: np.ndarray  # (group,) int64
+    attributes: np.ndarray  # (d,) int64, those that vary
+    codes: np.ndarray  # (d, members) int32, what the members have there
+    growth: np.ndarray  # (d, members) float64, what each adds to the loss of the class that grows
+    total: np.ndarray  # (members,) float64, on all attributes
+    number: np.ndarray  # (members,) int64, their places when they were pooled
+    taken: np.ndarray  # (members,) int64, those places in the order in which they were taken
+    bounds: np.ndarray  # (2, d) int32, the box of the class that grows
 
 
 def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=0.0):
@@ -58,41 +80,42 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
     d = rows.shape[1] - 1
     count = len(starts) - 1
     run = min(reach, count)
-    pooled = int(np.diff(starts).max()) * group
+    largest = int(np.diff(starts).max())
+    pooled = largest * group
     return _refine_classes(
         rows,
         starts,
-        np.array([rounds, above], dtype=np.float64),
+        np.array([rounds, above, group], dtype=np.float64),
         costs,
         np.empty((count, 4, d), dtype=np.int32),  # boxes
+        np.empty((2, d, count), dtype=np.int32),  # reach
         np.empty(count),  # loss
         np.ones(count, dtype=np.int64),  # changed
         np.empty((2, run, neighbours), dtype=np.int64),  # near, visited
         np.empty((2, run), dtype=np.int64),  # known, listed
-        np.empty(neighbours),  # distance
-        np.empty((3, max(pooled, 2), d + 1), dtype=np.int32),  # pool, regrouped, bounds
-        np.empty((2, group), dtype=np.int64),  # ids, sizes
+        np.empty((d, pooled), dtype=np.int32),  # codes
+        np.empty((d + 3, max(pooled, neighbours, BLOCK))),  # growth, total, distance, unions
+        np.empty((5, max(pooled, d)), dtype=np.int64),  # ids, sizes, attributes, number, taken
+        np.empty((pooled + 2, d + 1), dtype=np.int32),  # the pooled rows, bounds
     )
 
 
 @outer
 def _refine_classes(
-    rows, starts, effort, costs, boxes, loss, changed, near, known, distance, pools, chosen
+    rows, starts, effort, costs, boxes, reach, loss, changed, near, known, codes, sums, order, room
 ):
-    """effort: (2,) float64, `rounds` and `above`. near, known: the arrays of `Nearest`, two in
-    each. pools: room for the pooled members, for the same grown anew, and for the bounds of a
-    class. chosen: room for the classes to regroup, and their sizes.
+    """effort: (3,) float64, `rounds`, `above` and `group`. The others: the arrays of the tuples
+    above, some in one, and room for the pooled rows.
     """
-    classes = RefinedClasses(starts, boxes, loss, changed)
-    nearest = Nearest(near[0], near[1], known[0], known[1], distance)
-    pool = pools[0]
-    regrouped = pools[1]
-    bounds = pools[2][:2]
-    ids = chosen[0]
-    sizes = chosen[1]
+    d = boxes.shape[2]
+    bounds = room[-2:]
+    classes = RefinedClasses(starts, boxes, loss, changed, reach)
+    nearest = Nearest(near[0], near[1], known[0], known[1], sums[d + 1], sums[d + 2])
+    group = int(effort[2])
+    ids = order[0, :group]
+    pool = Pool(ids, order[1], order[2], codes, sums[:d], sums[d], order[3], order[4], bounds)
     count = starts.shape[0] - 1
     run = near.shape[1]
-    group = chosen.shape[1]
     least = 0.0
     for c in range(count):
         _measure(rows, c, classes, costs)
@@ -123,27 +146,12 @@ def _refine_classes(
                         latest = max(latest, changed[ids[g]])
                     if latest <= nearest.visited[r, t]:
                         continue  # nothing has changed since it was tried
-                    weight = 0.0
-                    pooled = np.int64(0)
-                    for g in range(group):
-                        c = ids[g]
-                        sizes[g] = starts[c + 1] - starts[c]
-                        weight += sizes[g] * loss[c]
-                        for i in range(starts[c], starts[c + 1]):
-                            copy_row(rows, i, pool, pooled)
-                            pooled += 1
-                    if not _regroup(
-                        pool, pooled, sizes, boxes, a, weight - GAIN, bounds, regrouped, costs
-                    ):
+                    if not _regroup(rows, classes, pool, costs):
                         continue
                     moves += 1
                     clock += 1
-                    pooled = np.int64(0)
-                    for g in range(group):
-                        c = ids[g]
-                        for i in range(starts[c], starts[c + 1]):
-                            copy_row(regrouped, pooled, rows, i)
-                            pooled += 1
+                    _deal(rows, starts, pool, room)
+                    for c in ids:
                         _measure(rows, c, classes, costs)
                         changed[c] = clock
                 # swap members of a until none of them gains
@@ -194,6 +202,8 @@ def _measure(rows, c, classes, costs):
                 hi2 = v
         boxes[c, LEAST, j] = lo
         boxes[c, GREATEST, j] = hi
+        classes.reach[0, j, c] = lo
+        classes.reach[1, j, c] = hi
         boxes[c, SECOND_LEAST, j] = lo2
         boxes[c, SECOND_GREATEST, j] = hi2
         total += span_loss(lo, hi, j, costs)
@@ -205,25 +215,24 @@ def _find_nearest(a, first, end, classes, nearest, costs):
     """The classes of first..end whose union with class a loses least above their own; none of them
     is visited yet.
     """
-    boxes = classes.boxes
     loss = classes.loss
     near = nearest.near
     distance = nearest.distance
+    unions = nearest.unions
     r = a - first
     found = np.int64(0)
     most = near.shape[1]
-    for b in range(first, end):
-        if b == a:
+    limit = np.inf
+    for begin in range(first, end, BLOCK):
+        size = min(BLOCK, end - begin)
+        for i in range(size):
+            unions[i] = -loss[a] - loss[begin + i]
+        if not _unite(a, begin, size, limit, classes, unions, costs):
             continue
-        more = -loss[a] - loss[b]
-        limit = distance[found - 1] if found == most else np.inf
-        for j in range(boxes.shape[2]):
-            lo = min(boxes[a, LEAST, j], boxes[b, LEAST, j])
-            hi = max(boxes[a, GREATEST, j], boxes[b, GREATEST, j])
-            more += 2.0 * span_loss(lo, hi, j, costs)
-            if more >= limit:
-                break
-        if more < limit:
+        for i in range(size):
+            more = unions[i]
+            if more >= limit or begin + i == a:
+                continue
             # into its place in the list, nearest first; the farthest drops out of a full one
             if found < most:
                 found += 1
@@ -233,85 +242,193 @@ def _find_nearest(a, first, end, classes, nearest, costs):
                 near[r, t] = near[r, t - 1]
                 t -= 1
             distance[t] = more
-            near[r, t] = b
+            near[r, t] = begin + i
+            if found == most:
+                limit = distance[found - 1]
     nearest.known[r] = found
     for t in range(found):
         nearest.visited[r, t] = 0
 
 
 @inner
-def _regroup(pool, left, sizes, boxes, a, limit, bounds, regrouped, costs):
-    """Grows classes of these sizes from the `left` pooled rows; True when they weigh less than
-    `limit`.
-
-    The first class grows from the row farthest from the box of class a, each other one from the row
-    farthest from the class before; the last takes what is left of the pool.
-    bounds: (2, d) int32, room for the box of the class that grows.
+def _unite(a, begin, size, limit, classes, unions, costs):
+    """Adds what the union of class a and each class from `begin` on loses; False as soon as none
+    stays below the limit.
     """
-    d = boxes.shape[2]
+    d = classes.reach.shape[1]
     for j in range(d):
-        bounds[0, j] = boxes[a, LEAST, j]
-        bounds[1, j] = boxes[a, GREATEST, j]
+        lo = classes.reach[0, j, begin:]
+        hi = classes.reach[1, j, begin:]
+        lo_a = classes.reach[0, j, a]
+        hi_a = classes.reach[1, j, a]
+        is_linear = first_node(j, costs) < 0
+        unit = costs[j, 0]
+        for i in range(size):
+            low = min(lo_a, lo[i])
+            high = max(hi_a, hi[i])
+            if is_linear:
+                unions[i] += 2.0 * (np.int32(high - low) * unit)
+            elif unions[i] < limit:
+                unions[i] += 2.0 * span_loss(low, high, j, costs)
+        if j % 8 == 7:
+            lowest = np.inf
+            for i in range(size):
+                lowest = min(lowest, unions[i])
+            if lowest >= limit:
+                return False
+    return True
+
+
+@inner
+def _varying(ids, boxes, attributes):
+    """How many attributes vary among the members of these classes; lists them first."""
+    count = np.int64(0)
+    for j in range(boxes.shape[2]):
+        lo = boxes[ids[0], LEAST, j]
+        hi = boxes[ids[0], GREATEST, j]
+        for c in ids[1:]:
+            lo = min(lo, boxes[c, LEAST, j])
+            hi = max(hi, boxes[c, GREATEST, j])
+        if lo < hi:
+            attributes[count] = j
+            count += 1
+    return count
+
+
+@inner
+def _regroup(rows, classes, pool, costs):
+    """Grows classes of the same sizes from the members of these; True when they weigh less, and
+    `pool.taken` then says who belongs to which.
+
+    The first class grows from the member farthest from the box of class ids[0], each other one from
+    the member farthest from the class before; the last takes what is left of the pool.
+    """
+    ids = pool.ids
+    sizes = pool.sizes
+    starts = classes.starts
+    codes = pool.codes
+    total = pool.total
+    bounds = pool.bounds
+    d = _varying(ids, classes.boxes, pool.attributes)
+    limit = -GAIN
+    left = np.int64(0)
+    for g in range(ids.shape[0]):
+        c = ids[g]
+        sizes[g] = starts[c + 1] - starts[c]
+        limit += sizes[g] * classes.loss[c]
+        for i in range(starts[c], starts[c + 1]):
+            for j in range(d):
+                codes[j, left] = rows[i, pool.attributes[j]]
+            pool.number[left] = left
+            left += 1
+    for j in range(d):
+        bounds[0, j] = classes.boxes[ids[0], LEAST, pool.attributes[j]]
+        bounds[1, j] = classes.boxes[ids[0], GREATEST, pool.attributes[j]]
+        _price(pool, left, j, costs)
     weight = 0.0
     done = np.int64(0)
-    for c in range(sizes.shape[0] - 1):
+    for g in range(ids.shape[0] - 1):
         members = 0
         loss = 0.0
-        while members < sizes[c]:
-            # the first member is the farthest row, every other one the row that costs least
+        while members < sizes[g]:
+            _add_up(pool, left, d)
+            # the first member is the farthest, every other one the one that costs least
             at = np.int64(0)
             best = -1.0 if members == 0 else np.inf
             i = np.int64(0)
-            while i < left and members < sizes[c]:
-                more = 0.0
-                for j in range(d):
-                    v = pool[i, j]
-                    lo = bounds[0, j]
-                    hi = bounds[1, j]
-                    if v < lo or v > hi:
-                        grown = span_loss(min(lo, v), max(hi, v), j, costs)
-                        more += grown - span_loss(lo, hi, j, costs)
-                        if more >= best and members > 0:
-                            break
-                if more == 0.0 and members > 0:  # inside the box: joins at once
+            while i < left and members < sizes[g]:
+                if total[i] == 0.0 and members > 0:  # inside the box: joins at once
                     left -= 1
-                    copy_row(pool, i, regrouped, done)
-                    copy_row(pool, left, pool, i)
+                    _take(pool, i, left, done, d)
                     done += 1
                     members += 1
                     continue
-                if (more > best) if members == 0 else (more < best):
-                    best = more
+                if (total[i] > best) if members == 0 else (total[i] < best):
+                    best = total[i]
                     at = i
                 i += 1
-            if members == sizes[c]:
+            if members == sizes[g]:
                 break
-            for j in range(d):
-                v = pool[at, j]
-                if members == 0 or v < bounds[0, j]:
-                    bounds[0, j] = v
-                if members == 0 or v > bounds[1, j]:
-                    bounds[1, j] = v
             if members > 0:
                 loss += best
-                if weight + loss * sizes[c] >= limit:
+                if weight + loss * sizes[g] >= limit:
                     return False
+            for j in range(d):
+                v = codes[j, at]
+                if members > 0 and bounds[0, j] <= v <= bounds[1, j]:
+                    continue
+                bounds[0, j] = v if members == 0 else min(bounds[0, j], v)
+                bounds[1, j] = v if members == 0 else max(bounds[1, j], v)
+                _price(pool, left, j, costs)
             left -= 1
-            copy_row(pool, at, regrouped, done)
-            copy_row(pool, left, pool, at)
+            _take(pool, at, left, done, d)
             done += 1
             members += 1
-        weight += loss * sizes[c]
+        weight += loss * sizes[g]
     for j in range(d):
-        lo = pool[0, j]
+        lo = codes[j, 0]
         hi = lo
         for i in range(left):
-            lo = min(lo, pool[i, j])
-            hi = max(hi, pool[i, j])
-        weight += left * span_loss(lo, hi, j, costs)
+            lo = min(lo, codes[j, i])
+            hi = max(hi, codes[j, i])
+        weight += left * span_loss(lo, hi, pool.attributes[j], costs)
     for i in range(left):
-        copy_row(pool, i, regrouped, done + i)
+        pool.taken[done + i] = pool.number[i]
     return weight < limit
+
+
+@inner
+def _price(pool, left, j, costs):
+    """What each of the `left` members adds to the loss of the box on the j-th attribute."""
+    attribute = pool.attributes[j]
+    lo = pool.bounds[0, j]
+    hi = pool.bounds[1, j]
+    span = span_loss(lo, hi, attribute, costs)
+    is_linear = first_node(attribute, costs) < 0
+    unit = costs[attribute, 0]
+    for i in range(left):
+        low = min(lo, pool.codes[j, i])
+        high = max(hi, pool.codes[j, i])
+        if is_linear:
+            pool.growth[j, i] = np.int32(high - low) * unit - span
+        else:
+            pool.growth[j, i] = span_loss(low, high, attribute, costs) - span
+
+
+@inner
+def _add_up(pool, left, d):
+    """What each of the `left` members adds to the loss of the box."""
+    for i in range(left):
+        pool.total[i] = 0.0
+    for j in range(d):
+        for i in range(left):
+            pool.total[i] += pool.growth[j, i]
+
+
+@inner
+def _take(pool, i, last, done, d):
+    """Takes member i out as number `done`; the last one takes its place."""
+    pool.taken[done] = pool.number[i]
+    pool.number[i] = pool.number[last]
+    pool.total[i] = pool.total[last]
+    for j in range(d):
+        pool.codes[j, i] = pool.codes[j, last]
+        pool.growth[j, i] = pool.growth[j, last]
+
+
+@inner
+def _deal(rows, starts, pool, room):
+    """Puts the members of these classes into the order in which they were taken."""
+    pooled = np.int64(0)
+    for c in pool.ids:
+        for i in range(starts[c], starts[c + 1]):
+            copy_row(rows, i, room, pooled)
+            pooled += 1
+    pooled = np.int64(0)
+    for c in pool.ids:
+        for i in range(starts[c], starts[c + 1]):
+            copy_row(room, pool.taken[pooled], rows, i)
+            pooled += 1
 
 
 @inner
@@ -362,17 +479,10 @@ def _best_swap(rows, i, a, r, classes, nearest, bounds, costs):
             for j in range(d):
                 v = rows[i, j]
                 w = rows[p, j]
-                lo_a = boxes[a, LEAST, j]
-                hi_a = boxes[a, GREATEST, j]
-                lo_b = boxes[b, LEAST, j]
-                hi_b = boxes[b, GREATEST, j]
-                if v != w:
-                    lo_a = min(bounds[0, j], w)
-                    hi_a = max(bounds[1, j], w)
-                    lo_b = min(boxes[b, SECOND_LEAST, j] if w == lo_b else lo_b, v)
-                    hi_b = max(boxes[b, SECOND_GREATEST, j] if w == hi_b else hi_b, v)
-                loss_a = span_loss(lo_a, hi_a, j, costs)
-                loss_b = span_loss(lo_b, hi_b, j, costs)
+                lo_b = boxes[b, SECOND_LEAST if w == boxes[b, LEAST, j] else LEAST, j]
+                hi_b = boxes[b, SECOND_GREATEST if w == boxes[b, GREATEST, j] else GREATEST, j]
+                loss_a = span_loss(min(bounds[0, j], w), max(bounds[1, j], w), j, costs)
+                loss_b = span_loss(min(lo_b, v), max(hi_b, v), j, costs)
                 change += size * loss_a + size_b * loss_b
                 if change >= best:
                     break
