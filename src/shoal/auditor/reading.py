@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes, Population, SensitiveColumn, encode_sensitive_columns
-from shoal.data.encoding import encode_attribute, without_subject
+from shoal.data.encoding import values_beside, without_subject
 from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
@@ -162,6 +162,5 @@ def _covered(
         return np.array(
             [[cell in (mark, value) for value in column.cells] for cell in published.cells]
         )
-    encoded, _ = encode_attribute(attribute, column, schema)
-    values = np.full(len(column.texts), np.inf) if encoded is None else encoded.value_of_code()
+    values = values_beside(attribute, column, schema)
     return spans_cover(published.lo[:, None], published.hi[:, None], values)

@@ -142,6 +142,15 @@ def _values(
     return _numbers(attribute, column, missing)
 
 
+def values_beside(attribute: Attribute, column: Column, schema: Schema) -> np.ndarray:
+    """(cells,) float64, the number, place or leaf behind each distinct cell of another table; NaN
+    for a missing value, infinite where the attribute has no place for it.
+    """
+    missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
+    values, _ = _values(attribute, column, missing)
+    return np.where(missing, np.nan, np.where(np.isnan(values), np.inf, values))
+
+
 def _numbers(
     attribute: Attribute, column: Column, missing: np.ndarray
 ) -> tuple[np.ndarray, list[AttributeFinding]]:

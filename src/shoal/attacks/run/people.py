@@ -1,6 +1,6 @@
 """A release and its original in numbers: people who are in it, and people who are not."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import time
 from itertools import pairwise
@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from shoal.attacks.run.request import NEEDS_CONTROL, points_of
+from shoal.attacks.run.request import NEEDS_CONTROL, AttackRequest
 from shoal.auditor.audit import AuditResult
 from shoal.data.attack_scene import (
     Axis,
@@ -21,15 +21,17 @@ from shoal.data.attack_scene import (
     boxes_of,
 )
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive
-from shoal.data.encoding import EncodedTable
+from shoal.data.encoding import EncodedTable, values_beside
 from shoal.data.progress import Progress
-from shoal.data.release import PublishedColumn, Release
+from shoal.data.release import PublishedColumn, Release, read_column
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
-from shoal.data.warnings import CONTROL_IN_ORIGINAL, ReleaseWarning
+from shoal.data.warnings import CONTROL_IN_ORIGINAL, VALUES_UNPLACED, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.table import bound_original
+from shoal.policy.binding.files import PolicyTables
+from shoal.policy.binding.table import bound_original, with_values_of
+from shoal.policy.consistency import require_one_record_each
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
@@ -86,16 +88,21 @@ class AttackedRelease:
 class Ground:
     """The whole table in numbers, to which every release of it and its people are bound.
 
-    sensitive: columns whose codes hold the release's records, then the original's, then the
-    control's. people: everybody of the original, in its own order.
+    schema: with places for the values of tables beside the original, too. sensitive: columns whose
+    codes hold the release's records, then the original's, then the control's. people: everybody of
+    the original, in its own order. around: the policy's table of the population, or its
+    frequencies. doubts: about people of other tables who have no place.
     """
 
     target: AttackedRelease
+    schema: Schema
     axes: tuple[Axis, ...]
     blind: tuple[str, ...]
     sensitive: dict[str, SensitiveColumn]
     people: People
-    outsiders: People | None
+    around: Table | None
+    doubts: list[ReleaseWarning]
+    outsiders: People | None = None
 
     def shown(
         self,
@@ -105,8 +112,17 @@ class Ground:
         plain: dict[str, np.ndarray],
     ) -> ShownRelease:
         """A release in numbers; classes: with its people."""
+        columns = tuple(map(self._read_again, columns))
         boxes = boxes_of(self.axes, columns, classes.labels, classes.people())
         return ShownRelease(boxes, classes.labels, classes.subjects, sensitive, plain)
+
+    def _read_again(self, column: PublishedColumn) -> PublishedColumn:
+        """What cells cover where the attribute has places for the values of others, too."""
+        attribute = self.schema[column.name]
+        if attribute is self.target.problem.schema[column.name]:
+            return column
+        cells = Column(column.name, column.codes, pl.Series(column.cells, dtype=pl.String))
+        return read_column(attribute, cells, self.schema)
 
     def values_of(self, rows: np.ndarray) -> dict[str, SensitiveColumn]:
         """The sensitive columns of some records of the original."""
@@ -115,15 +131,139 @@ class Ground:
             for name, column in self.sensitive.items()
         }
 
+    def points_of(self, table: Table, known: Sequence[int], what: str) -> np.ndarray:
+        """Where people of another table stand on some axes, (m, known) int32; raises InputError
+        where a column holds nothing like what the original does.
 
-def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
-    """The ground of a release; raises InputError where the control does not fit it."""
-    schema, encoded = target.problem.schema, target.encoded
-    axes, blind = axes_of(encoded.attributes)
-    tables = [target.released, target.original, *([] if control is None else [control])]
+        A value outside the domain is one that no cell covers but the suppression mark.
+        """
+        points = np.zeros((table.records, len(known)), dtype=np.int32)
+        strange = []
+        for i, axis in enumerate(self.axes[j] for j in known):
+            column = table.column(axis.name)
+            points[:, i] = _places(axis, self.schema, column)[column.codes]
+            if not self._has_like(axis, points[:, i]):
+                strange.append(axis.name)
+        InputError.raise_for(
+            f"{what}: none of its values of '{name}' is in the domain of the release; write them"
+            " as in the original"
+            for name in strange
+        )
+        return points
+
+    def _has_like(self, axis: Axis, places: np.ndarray) -> bool:
+        """Whether some are in the domain: of a tree with leaves for them, in a branch below its
+        root where somebody of the original is.
+        """
+        inside = places[places < axis.size]
+        if axis.tree is None or axis.tree is self.target.problem.schema[axis.name].hierarchy:
+            return bool(len(inside))
+        own = self.people.points[:, self.axes.index(axis)]
+        branch = axis.tree.ancestors_at(int(axis.tree.levels[axis.tree.root]) - 1)
+        branch = np.append(branch, -1)  # a missing value is one of its own
+        return bool(np.isin(branch[inside], branch[own[own < axis.size]]).any())
+
+
+def ground_of(target: AttackedRelease, request: AttackRequest) -> Ground:
+    """The ground of a release; raises InputError where the tables beside it do not fit it."""
+    own, encoded = target.problem.schema, target.encoded
+    control, around = request.control, population_of(target.problem.policy)
     if control is not None:
-        _require_columns(control, schema)
-        _require_others(control, target.original, schema)
+        _require_columns(control, own)
+        _require_others(control, target.original, own)
+    tables = {"control": control, "external": request.external, "population": around}
+    beside = [(what, table) for what, table in tables.items() if table is not None]
+    schema = _with_values_of(own, beside, target.problem.tables)
+    unplaced = {what: _unplaced(what, table, schema) for what, table in beside}
+    doubts = [one for what, found in unplaced.items() for one in _unplaced_warnings(what, found)]
+    kept = ~np.logical_or.reduce([*unplaced.get("control", {}).values()])
+    if control is not None and kept.any() and not kept.all():
+        control = Table(control.frame.filter(pl.Series(kept)))
+    people = [target.original, *([] if control is None else [control])]
+    sensitive = _sensitive_of([target.released, *people], schema)
+    ends = np.cumsum([target.released.records, *(table.records for table in people)])
+    parts = [
+        {name: column.codes[start:stop].astype(np.int64) for name, column in sensitive.items()}
+        for start, stop in pairwise(ends.tolist())
+    ]
+    axes, blind = axes_of(
+        replace(e, attribute=schema[e.attribute.name]) for e in encoded.attributes
+    )
+    points = np.zeros((target.original.records, len(axes)), dtype=np.int32)
+    for j, axis in enumerate(axes):
+        column = target.original.column(axis.name)
+        points[:, j] = _places(axis, schema, column)[column.codes]
+    everybody = People(points, parts[0], _persons(encoded))
+    ground = Ground(target, schema, axes, tuple(blind), sensitive, everybody, around, doubts)
+    if control is None:
+        return ground
+    InputError.raise_for(
+        f"control: none of its values of '{name}' is among those of the original; write them as"
+        " in the original"
+        for name, column in sensitive.items()
+        if _is_strange(column, parts[0][name], parts[1][name])
+    )
+    outside = ground.points_of(control, range(len(axes)), "control")
+    return replace(ground, outsiders=People(outside, parts[1], persons_of(control, schema)))
+
+
+def population_of(policy: Policy) -> Table | None:
+    """The table of the population, or of its frequencies, that the policy names."""
+    around = policy.model.population
+    name = None if around is None else around.table or around.frequencies
+    if name is None:
+        return None
+    table = policy.tables.read_beside(str(policy.tables.base / name), f"population '{name}'")
+    if around is not None and around.table is not None:
+        require_one_record_each(table, policy.model, f"population '{name}'")
+    return table
+
+
+def _with_values_of(schema: Schema, beside: list[tuple[str, Table]], files: PolicyTables) -> Schema:
+    """The schema with places for the values of tables beside the original, by what they are."""
+    attributes = {attribute.name: attribute for attribute in schema.attributes}
+    for what, table in beside:
+        for name in _read_of(what, table, schema):
+            attributes[name] = with_values_of(attributes[name], table.column(name), files)
+    return replace(schema, attributes=tuple(attributes.values()))
+
+
+def _read_of(what: str, table: Table, schema: Schema) -> list[str]:
+    """The columns that are read of a table beside the original."""
+    roles = (Role.QUASI, Role.SENSITIVE) if what == "control" else (Role.QUASI,)
+    return [a.name for a in schema.with_role(*roles) if a.name in table.names]
+
+
+def _places(axis: Axis, schema: Schema, column: Column) -> np.ndarray:
+    """The place of each distinct cell on an axis."""
+    values = values_beside(schema[axis.name], column, schema)
+    return np.where(
+        np.isinf(values), axis.nowhere, axis.points(np.where(np.isinf(values), 0, values))
+    )
+
+
+def _unplaced(what: str, table: Table, schema: Schema) -> dict[str, np.ndarray]:
+    """By attribute, the records whose value its hierarchy or order lacks, (m,) bool; if any."""
+    found = {}
+    for attribute in (schema[name] for name in _read_of(what, table, schema)):
+        if attribute.hierarchy is not None or attribute.order is not None:
+            column = table.column(attribute.name)
+            found[attribute.name] = np.isinf(values_beside(attribute, column, schema))[column.codes]
+    return {name: rows for name, rows in found.items() if rows.any()}
+
+
+def _unplaced_warnings(what: str, unplaced: dict[str, np.ndarray]) -> list[ReleaseWarning]:
+    then = "are left out" if what == "control" else "fit no class"
+    texts = {
+        name: f"{what}: the hierarchy or order of '{name}' lacks the values of {rows.sum()} of"
+        f" {len(rows)} records, which {then}; add the values to it, or correct the records"
+        for name, rows in unplaced.items()
+    }
+    return [ReleaseWarning(VALUES_UNPLACED, text, name) for name, text in texts.items()]
+
+
+def _sensitive_of(tables: list[Table], schema: Schema) -> dict[str, SensitiveColumn]:
+    """The sensitive columns of several tables, one after the other; raises InputError."""
     sensitive: dict[str, SensitiveColumn] = {}
     findings: list[object] = []
     for attribute in schema.sensitive:
@@ -133,31 +273,8 @@ def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
         if found is not None:
             values = max(found.values, int(found.codes.max(initial=-1)) + 1)
             sensitive[attribute.name] = replace(found, values=values)
-    if findings:
-        raise InputError.from_findings([f"attack: {finding}" for finding in findings])
-    ends = np.cumsum([table.records for table in tables])
-    parts = [
-        {name: column.codes[start:stop].astype(np.int64) for name, column in sensitive.items()}
-        for start, stop in pairwise(ends.tolist())
-    ]
-    if control is not None:
-        InputError.raise_for(
-            f"control: none of its values of '{name}' is among those of the original; write them as"
-            " in the original"
-            for name, column in sensitive.items()
-            if _is_strange(column, parts[0][name], parts[1][name])
-        )
-    by_name = {e.attribute.name: e for e in encoded.attributes}
-    points = np.zeros((target.original.records, len(axes)), dtype=np.int32)
-    for j, axis in enumerate(axes):
-        own = by_name[axis.name]
-        points[:, j] = axis.points(own.value_of_code())[own.codes]
-    people = People(points, parts[0], _persons(encoded))
-    outsiders = None
-    if control is not None:
-        outside = points_of(control, axes, schema, "control")
-        outsiders = People(outside, parts[1], persons_of(control, schema))
-    return Ground(target, axes, tuple(blind), sensitive, people, outsiders)
+    InputError.raise_for([f"attack: {finding}" for finding in findings])
+    return sensitive
 
 
 def persons_of(table: Table, schema: Schema) -> np.ndarray:

@@ -15,6 +15,7 @@ class Flat:
     """`value -> *`: either the value is published, or nothing of it."""
 
     kind: ClassVar[str] = "flat"
+    by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = "have no place"
 
     root: str = parameter("label of the root", default="*")

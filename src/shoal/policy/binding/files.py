@@ -179,7 +179,8 @@ class PolicyTables:
         Numbers with points and dates in ISO. what: its name in findings.
         """
         reading = reading_beside(self.model.read)
-        return self.table_beside(files.read(path, self._categorical(), reading=reading).table, what)
+        read = files.read(path, self._categorical(), allow_empty=True, reading=reading)
+        return self.table_beside(read.table, what)
 
     def people_beside(self, people: Source, what: str) -> Table:
         """Another table of people, as a frame or in a file, as `read_beside` gives it."""
@@ -190,7 +191,10 @@ class PolicyTables:
     def table_beside(self, table: Frame | Table, what: str) -> Table:
         """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(self.table_given(table), other="drop")
+            given = self.table_given(table, allow_empty=True)
+            if not given.records:
+                raise InputError("holds no records; give it some people, or leave it out")
+            return self.original_table(given, other="drop")
         except InputError as wrong:
             raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 
