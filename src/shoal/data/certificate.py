@@ -306,7 +306,7 @@ def _figures(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
             f" {_short(classes.get('max'))}",
         ),
         ("information loss (gcp)", _percent(loss)),
-        ("mean prosecutor risk", _percent(risk)),
+        ("prosecutor risk: the mean chance to name somebody known to be in it", _percent(risk)),
     ]
 
 

@@ -60,15 +60,14 @@ class ColumnMapping:
 
     def _add_covered(self, known: list[str | None], encoded: EncodedAttribute) -> None:
         """Values that the plan's own table lacked become the least group of it that covers them."""
-        lacking = [rank for rank, text in enumerate(known) if text is None]
         groups = tuple(dict.fromkeys(self.cells.values()))
-        if encoded.attribute.hierarchy is None or not lacking or not groups:
+        if encoded.attribute.hierarchy is None or None not in known:
             return
         lo, hi = tree_spans(encoded.attribute, groups)
-        for rank in lacking:
-            widths = np.where(spans_cover(lo, hi, encoded.values[rank]), hi - lo, np.inf)
-            if np.isfinite(widths).any():
-                known[rank] = groups[int(np.argmin(widths))]
+        for rank in [rank for rank, text in enumerate(known) if text is None]:
+            covering = np.flatnonzero(spans_cover(lo, hi, encoded.values[rank]))
+            if len(covering):
+                known[rank] = groups[min(covering, key=lambda group: hi[group] - lo[group])]
 
     def _text(self, encoded: EncodedAttribute, rank: int) -> str | None:
         if isinstance(encoded.reach, Hierarchy) or encoded.attribute.kind is Kind.ORDINAL:

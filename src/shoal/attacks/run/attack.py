@@ -153,9 +153,6 @@ def scene_of(
     newer = Newer(target.released, release, problem.schema)
     truth = target.truth
     others = [] if truth is None else [aligned(each, newer, truth) for each in request.earlier]
-    external = None
-    if request.external is not None:
-        external = external_list(request.external, ground, release, people.persons)
     return AttackScene(
         seed,
         release,
@@ -163,7 +160,7 @@ def scene_of(
         *trials,
         tuple(each for each in others if each is not None),
         sum(each is None for each in others),
-        external,
+        external_list(request.external, ground, release, people.persons),
         surroundings_of(ground, release.boxes.people),
         target.recoding,
         problem.required_k,
@@ -300,12 +297,14 @@ def _known_points(
 
 
 def external_list(
-    external: Table, ground: Ground, release: ShownRelease, persons: np.ndarray
-) -> ExternalList:
+    external: Table | None, ground: Ground, release: ShownRelease, persons: np.ndarray
+) -> ExternalList | None:
     """A list of people with some quasi-identifiers; who they are where it has the subject column.
 
     persons: (n,) whose record each of the release is.
     """
+    if external is None:
+        return None
     none = "external: has no quasi-identifier of the policy; add some"
     known, points = _known_points(external, ground, "external", none)
     subject = ground.target.problem.schema.subject

@@ -35,6 +35,5 @@ class Flat:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under the root, in sorted order; without values the root alone."""
-        if not len(values):
-            return Hierarchy.from_paths([[self.root]])
-        return Hierarchy.from_paths([value, self.root] for value in sorted(set(values)))
+        paths = [[value, self.root] for value in sorted(set(values))]
+        return Hierarchy.from_paths(paths or [[self.root]])

@@ -230,41 +230,32 @@ def _hierarchy(
     return None
 
 
-def tree_by_values(name: str, column: Column, tables: PolicyTables) -> Hierarchy | None:
-    """The hierarchy of attribute `name` over these values, in which the labels above each are those
-    that it has among any others; None where labels follow from other values, too.
-    """
-    declared = tables.model.attributes[name].hierarchy
-    if not isinstance(declared, dict) or _rule_of(declared) is None:
-        return None
-    is_value = (~column.texts.is_in(tables.model.no_names)).to_numpy()
-    encoding = tables.model.read.encoding
-    return declared_hierarchy(name, declared, tables.base, column, is_value, encoding)
-
-
 def with_values_of(attribute: Attribute, column: Column, tables: PolicyTables) -> Attribute:
     """The attribute with places for the values of another table, where a rule says what is above
     each, or which two each lies between; a value that the rule does not place gets none.
     """
     declared = tables.model.attributes[attribute.name]
-    tree, order, rule = attribute.hierarchy, attribute.order, _rule_of(declared.hierarchy)
+    tree, order = attribute.hierarchy, attribute.order
     known = order or () if tree is None else tree.labels[: tree.leaves]
-    new = column.texts.filter(~column.texts.is_in([*known, *tables.model.no_names])).to_numpy()
-    if tree is None:
+    known_or_none = [*known, *tables.model.no_names, ""]
+    new = column.texts.filter(~column.texts.is_in(known_or_none)).to_numpy()
+    if order is not None and tree is None:
         is_sorted = declared.order == "alphabetical" and len(new)
         return replace(attribute, order=(*sorted([*known, *new]),)) if is_sorted else attribute
-    if rule is None and attribute.role is Role.QUASI and declared.hierarchy is None:
-        rule = Flat(root=tables.model.render.suppressed)
+    rule = _rule_of(declared.hierarchy, tables.model.render.suppressed)
     new = new if rule is None else new[~rule.values_without_leaf(new)]
     if rule is None or not len(new):
         return attribute
-    return replace(attribute, hierarchy=rule.make(np.array([*known, *new], dtype=object)))
+    tree = rule.make(np.array([*known, *new], dtype=object))
+    return replace(attribute, hierarchy=tree, opaque=False)
 
 
-def _rule_of(declared: str | dict[str, Any] | None) -> HierarchyMaker | None:
+def _rule_of(declared: object, mark: str) -> HierarchyMaker | None:
     """What makes a hierarchy whose labels above a value follow from it alone; None for others."""
-    kind, argument = next(iter(declared.items())) if isinstance(declared, dict) else ("", None)
-    maker = registry.makers().get(kind)
+    if not isinstance(declared, dict):
+        return Flat(root=mark) if declared is None else None
+    ((kind, argument),) = declared.items()
+    maker = registry.makers()[kind]
     return maker.from_spec(argument) if getattr(maker, "by_value", False) else None
 
 
