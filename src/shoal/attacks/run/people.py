@@ -208,9 +208,6 @@ def _population_of(problem: Problem) -> Table | None:
     return table
 
 
-# Values of tables beside the original, which may lack them.
-
-
 def _read_of(
     beside: Mapping[str, Table | None], schema: Schema
 ) -> Iterator[tuple[str, Attribute, Column]]:
@@ -269,7 +266,7 @@ def _sensitive_of(tables: list[Table], schema: Schema) -> dict[str, SensitiveCol
 
 def persons_of(table: Table, schema: Schema) -> np.ndarray:
     """Whose record each is, (m,); each its own where no column says so."""
-    codes = table.codes_of(schema.subject and schema.subject.name)
+    codes = table.codes_of(None if schema.subject is None else schema.subject.name)
     return np.arange(table.records) if codes is None else codes.astype(np.int64)
 
 

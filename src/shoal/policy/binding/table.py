@@ -234,20 +234,19 @@ def with_values_of(attribute: Attribute, column: Column, tables: PolicyTables) -
     """The attribute with places for the values of another table, where a rule says what is above
     each, or which two each lies between; a value that the rule does not place gets none.
     """
-    declared = tables.model.attributes[attribute.name]
+    declared, none = tables.model.attributes[attribute.name], [*tables.model.no_names, ""]
     tree, order = attribute.hierarchy, attribute.order
     known = order or () if tree is None else tree.labels[: tree.leaves]
-    known_or_none = [*known, *tables.model.no_names, ""]
-    new = column.texts.filter(~column.texts.is_in(known_or_none)).to_numpy()
-    if order is not None and tree is None:
-        is_sorted = declared.order == "alphabetical" and len(new)
+    new = column.texts.filter(~column.texts.is_in([*known, *none])).to_numpy()
+    if declared.order is not None and tree is None:
+        is_sorted = order and declared.order == "alphabetical" and len(new)
         return replace(attribute, order=(*sorted([*known, *new]),)) if is_sorted else attribute
     rule = _rule_of(declared.hierarchy, tables.model.render.suppressed)
     new = new if rule is None else new[~rule.values_without_leaf(new)]
     if rule is None or not len(new):
         return attribute
-    tree = rule.make(np.array([*known, *new], dtype=object))
-    return replace(attribute, hierarchy=tree, opaque=False)
+    values = np.array([*known, *new], dtype=object)
+    return replace(attribute, hierarchy=rule.make(values), opaque=False)
 
 
 def _rule_of(declared: object, mark: str) -> HierarchyMaker | None:
