@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from shoal.attacks.run.attack import scene_of
-from shoal.attacks.run.people import AttackedRelease
+from shoal.attacks.run.people import AttackedRelease, ground_of
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import audit_table
 from shoal.data.table import Table
@@ -41,4 +41,5 @@ def scene(released=RELEASED, policy=SIX, original=ORIGINAL, **more: Any):
     table, source = Table(released), Table(original)
     result = audit_table(table, policy, source)
     target = published_again(AttackedRelease.of_audited(result, table, source, policy))
-    return scene_of(target, AttackRequest(**more), [])
+    request = AttackRequest(**more)
+    return scene_of(ground_of(target, request), request, [])

@@ -49,8 +49,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Recodes quasi-identifiers by levels that keep every promise on the records it was fitted to.
 
     `fit` publishes a frame by the method `full-domain` and keeps its plan; `transform` applies the
-    plan: rows stay in their order, a value that the plan does not know becomes `*`, and a number
-    beyond its domain is refused. Promises hold for the records of `fit` and no others: what
+    plan: rows stay in their order; a value that `fit` did not see, such as a day or a code, becomes
+    the published group that covers it by its hierarchy, else `*`; a number beyond its domain is
+    refused. Promises hold for the records of `fit` and no others: what
     `transform` makes of other people's is for a model, not for publication.
 
     policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed,

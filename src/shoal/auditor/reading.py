@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes, Population, SensitiveColumn, encode_sensitive_columns
-from shoal.data.encoding import encode_attribute, without_subject
+from shoal.data.encoding import values_beside, without_subject
 from shoal.data.person_names import people_of
 from shoal.data.release import (
     PublishedColumn,
@@ -20,7 +20,7 @@ from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table, cell_texts
 from shoal.data.truth import Truth
 from shoal.errors import InputError
-from shoal.policy.binding.table import tree_by_values
+from shoal.policy.binding.table import with_values_of
 from shoal.policy.problem import Problem
 
 NEEDS_WITHHELD = (
@@ -121,13 +121,13 @@ def _covered_by(
     covered = []
     for attribute, published in zip(schema.quasi, columns, strict=True):
         people_of_it = table.column(attribute.name)
-        if attribute.opaque:
-            tree = tree_by_values(attribute.name, people_of_it, problem.tables)
-            if tree is None:
+        if attribute.opaque or (attribute.hierarchy is None and attribute.kind is Kind.CATEGORY):
+            attribute = with_values_of(attribute, people_of_it, problem.tables)
+            if attribute.hierarchy is None:
                 return None
-            attribute = replace(attribute, opaque=False, hierarchy=tree)
-            published = _over_known_values(attribute, released.column(attribute.name), schema)
-        covered.append(_covered(attribute, published, people_of_it, schema))
+            published = read_again(published, attribute, schema)
+        values = values_beside(attribute, people_of_it, schema)
+        covered.append(spans_cover(published.lo[:, None], published.hi[:, None], values))
     counts = np.zeros(classes.count, dtype=np.int64)
     covered_somewhere = np.zeros(len(weights), dtype=bool)
     step = max(_BLOCK // max(len(weights), 1), 1)
@@ -141,27 +141,13 @@ def _covered_by(
     return Population(counts, int(weights[~covered_somewhere].sum()))
 
 
-def _over_known_values(attribute: Attribute, column: Column, schema: Schema) -> PublishedColumn:
-    """What is published of an attribute over the tree that a population's own values make.
-
-    A cell that this tree lacks is a label of nobody's value here.
+def read_again(published: PublishedColumn, attribute: Attribute, schema: Schema) -> PublishedColumn:
+    """What cells cover where the attribute has other places, such as those of people beside the
+    original. A label that has none is one of nobody's value there.
     """
-    shown = read_column(attribute, column, schema)
-    is_value = np.array([schema.is_value(cell) for cell in column.cells], dtype=bool)
-    unknown = is_value & np.isnan(shown.lo)
+    cells = Column(published.name, published.codes, pl.Series(published.cells, dtype=pl.String))
+    is_value = np.array([schema.is_value(cell) for cell in published.cells], dtype=bool)
+    shown = read_column(attribute, cells, schema)
+    unknown = np.isnan(shown.lo) & is_value
     lo, hi = np.where(unknown, np.inf, shown.lo), np.where(unknown, -np.inf, shown.hi)
     return replace(shown, lo=lo, hi=hi)
-
-
-def _covered(
-    attribute: Attribute, published: PublishedColumn, column: Column, schema: Schema
-) -> np.ndarray:
-    """Which published cell covers which value of the population; (cells, values) bool."""
-    if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
-        mark = schema.render.suppressed
-        return np.array(
-            [[cell in (mark, value) for value in column.cells] for cell in published.cells]
-        )
-    encoded, _ = encode_attribute(attribute, column, schema)
-    values = np.full(len(column.texts), np.inf) if encoded is None else encoded.value_of_code()
-    return spans_cover(published.lo[:, None], published.hi[:, None], values)

@@ -65,7 +65,9 @@ class Axis:
         return self.size
 
     def points(self, values: np.ndarray) -> np.ndarray:
-        """(m,) int32 places of numbers, places in the order or leaves; NaN is a missing value."""
+        """(m,) int32 places of numbers, places in the order or leaves; NaN is a missing value, and
+        infinite what has no place.
+        """
         missing = np.isnan(values)
         steps = np.rint((np.where(missing, self.low, values) - self.low) / self.unit)
         outside = (steps < 0) | (steps >= self.values)

@@ -18,6 +18,7 @@ from shoal.data.regular_files import distinct_keys, readable, require_regular
 from shoal.data.warnings import (
     CONTROL_IN_ORIGINAL,
     GRAVE,
+    VALUES_UNPLACED,
     ReleaseWarning,
     fault_sentences,
     with_grave,
@@ -184,7 +185,8 @@ class Certificate(Mapping[str, Any]):
     @property
     def doubts(self) -> tuple[ReleaseWarning, ...]:
         """The findings that make doubtful what attacks found."""
-        return tuple(one for one in self.warnings if one.code == CONTROL_IN_ORIGINAL)
+        codes = (CONTROL_IN_ORIGINAL, VALUES_UNPLACED)
+        return tuple(one for one in self.warnings if one.code in codes)
 
     @property
     def grave(self) -> tuple[ReleaseWarning, ...]:
@@ -304,7 +306,7 @@ def _figures(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
             f" {_short(classes.get('max'))}",
         ),
         ("information loss (gcp)", _percent(loss)),
-        ("mean prosecutor risk", _percent(risk)),
+        ("prosecutor risk: the mean chance to name somebody known to be in it", _percent(risk)),
     ]
 
 

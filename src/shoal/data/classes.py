@@ -376,16 +376,12 @@ def _with_missing(places: np.ndarray, missing: np.ndarray, values: int) -> np.nd
 def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
     """What each cell is ordered by, which distance cells have, and what is wrong with NaN."""
     if attribute.hierarchy is not None and attribute.kind is Kind.CATEGORY:
-        leaves = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
-        keys = np.where(leaves < 0, np.nan, leaves)
-        return keys, "hierarchical", "missing from its hierarchy"
+        return attribute.places(column.texts), "hierarchical", "missing from its hierarchy"
     if attribute.kind is Kind.NUMBER:
         distance = "equal" if attribute.is_code else "ordered"
         return parse_numbers(column.texts), distance, "that are not numbers"
     if attribute.kind is Kind.ORDINAL:
-        index_of = {label: i for i, label in enumerate(attribute.order or ())}
-        keys = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
-        return keys, "ordered", "missing from its order"
+        return attribute.places(column.texts), "ordered", "missing from its order"
     return values_of(column).astype(np.float64), "equal", ""
 
 

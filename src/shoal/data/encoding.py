@@ -85,17 +85,15 @@ class EncodedAttribute:
 
         A value that no record here has lies where no class reaches; in a tree, after its leaves.
         """
-        values = others.value_of_code()
-        missing = np.isnan(values)
-        nowhere = int(self.positions.max(initial=0)) + 2
+        positions = others.value_of_code()
+        missing, nowhere = np.isnan(positions), int(self.positions.max(initial=0)) + 2
         if isinstance(self.reach, Hierarchy):
             nowhere = self.reach.leaves
+        else:
+            low, high = linear_domain(self.attribute, self.values)
+            exact = (positions - low) / position_unit(self.values, high - low)
+            positions = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
         none = self.missing if self.missing >= 0 else nowhere
-        if isinstance(self.reach, Hierarchy):
-            return np.where(missing, none, np.nan_to_num(values)).astype(np.int32)[others.codes]
-        low, high = linear_domain(self.attribute, self.values)
-        exact = (values - low) / position_unit(self.values, high - low)
-        positions = np.where(np.abs(exact - np.rint(exact)) < 1e-6, np.rint(exact), nowhere)
         return np.where(missing, none, np.nan_to_num(positions)).astype(np.int32)[others.codes]
 
 
@@ -131,15 +129,20 @@ def _values(
     attribute: Attribute, column: Column, missing: np.ndarray
 ) -> tuple[np.ndarray, list[AttributeFinding]]:
     """The number of each distinct cell, NaN where missing, and findings about cells without one."""
-    if attribute.hierarchy is not None:
-        codes = attribute.hierarchy.leaf_codes(np.array(column.cells, dtype=object))
-        values = np.where(codes < 0, np.nan, codes.astype(np.float64))
-        return values, _gaps(column, np.isnan(values) & ~missing, "hierarchy")
-    if attribute.kind is Kind.ORDINAL:
-        index_of = {label: i for i, label in enumerate(attribute.order or ())}
-        values = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)
-        return values, _gaps(column, np.isnan(values) & ~missing, "order")
-    return _numbers(attribute, column, missing)
+    if attribute.hierarchy is None and attribute.kind is not Kind.ORDINAL:
+        return _numbers(attribute, column, missing)
+    values = attribute.places(column.texts)
+    where = "order" if attribute.hierarchy is None else "hierarchy"
+    return values, _gaps(column, np.isnan(values) & ~missing, where)
+
+
+def values_beside(attribute: Attribute, column: Column, schema: Schema) -> np.ndarray:
+    """(cells,) float64, the number, place or leaf behind each distinct cell of another table; NaN
+    for a missing value, infinite where the attribute has no place for it.
+    """
+    missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
+    values, _ = _values(attribute, column, missing)
+    return np.where(missing, np.nan, np.where(np.isnan(values), np.inf, values))
 
 
 def _numbers(
@@ -453,7 +456,5 @@ def encode_populations(
             findings += [f"population '{name}': {finding}" for finding in wrong]
             if people is not None:
                 columns.append(attribute.positions_of(people))
-        codes[name] = (
-            np.column_stack(columns) if columns else np.zeros((table.records, 0), np.int32)
-        )
+        codes[name] = np.column_stack([np.zeros((table.records, 0), np.int32), *columns])
     return codes, findings

@@ -190,7 +190,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
             np.nan,
         )
     elif attribute.hierarchy is not None:
-        lo, hi, whole = *_tree_spans(attribute, column.cells), float(attribute.hierarchy.leaves - 1)
+        lo, hi, whole = *tree_spans(attribute, column.cells), float(attribute.hierarchy.leaves - 1)
     elif attribute.kind is Kind.ORDINAL:
         lo, hi = _ordinal_spans(attribute, column.cells, schema.render)
         whole = float(len(attribute.order or ()) - 1)
@@ -379,7 +379,8 @@ def _is_missing(column: Column, schema: Schema) -> np.ndarray:
     return np.array([cell in schema.missing_values for cell in column.cells], dtype=bool)
 
 
-def _tree_spans(attribute: Attribute, cells: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+def tree_spans(attribute: Attribute, cells: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """First and last leaf of each published label, float64; NaN where the hierarchy lacks it."""
     tree = attribute.hierarchy
     assert tree is not None
     nodes = np.array([tree.node_of_label(cell) for cell in cells], dtype=np.int64)

@@ -1,10 +1,14 @@
 """What every column of a table is for, and which values it may hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from shoal.data.hierarchies.hierarchy import Hierarchy
+import numpy as np
+import polars as pl
+
+from shoal.data.hierarchies.hierarchy import Hierarchy, codes_among
 
 
 class Role(StrEnum):
@@ -87,6 +91,12 @@ class Attribute:
     round: float | None = None
     is_weight: bool = False
     is_code: bool = False
+
+    def places(self, texts: pl.Series | Sequence[str]) -> np.ndarray:
+        """(n,) float64, the leaf or the place in the order of each text, NaN for none."""
+        tree, order = self.hierarchy, self.order or ()
+        codes = codes_among(order, texts) if tree is None else tree.leaf_codes(texts)
+        return np.where(codes < 0, np.nan, codes)
 
 
 @dataclass(frozen=True)

@@ -299,13 +299,10 @@ def _read(
     attribute: Attribute, text: pl.Series
 ) -> tuple[np.ndarray, np.ndarray, Callable[[int], str]]:
     """The column as float64, which rows don't fit, and a function that says why a row doesn't."""
-    if attribute.hierarchy is not None:
-        codes = attribute.hierarchy.leaf_codes(text)
-        return codes.astype(np.float64), codes < 0, lambda row: "missing from its hierarchy"
-    if attribute.kind is Kind.ORDINAL:
-        order = pl.Enum(attribute.order or ())
-        codes = text.cast(order, strict=False).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
-        return codes.astype(np.float64), codes < 0, lambda row: "missing from its order"
+    if attribute.hierarchy is not None or attribute.kind is Kind.ORDINAL:
+        places = attribute.places(text)
+        where = "order" if attribute.hierarchy is None else "hierarchy"
+        return places, np.isnan(places), lambda row: f"missing from its {where}"
     bare, parsed = text, text.cast(pl.Float64, strict=False)
     if parsed.null_count():
         bare = text.str.strip_chars()

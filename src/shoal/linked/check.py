@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable
-from shoal.data.encoding import EncodedAttribute
 from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTable, LinkedTables
 from shoal.data.regular_files import Json
-from shoal.data.release import PublishedColumn
+from shoal.data.release import covers, spans_cover
 from shoal.data.schema import Role
 from shoal.data.table import Table
 from shoal.data.truth import as_values
@@ -74,22 +73,11 @@ def _uncovered(
     columns = {column.name: column for column in shown.columns}
     for encoded in rows.encoded.attributes:
         column = columns[encoded.attribute.name]
-        wrong |= ~_covers(column, _values(encoded)[order])
+        wrong |= ~covers(column, encoded.value_of_code(), encoded.codes[order])
     for below, column in shown.counts.items():
-        wrong |= ~_covers(column, tables.rows[below].counts[order].astype(np.float64))
+        counts = tables.rows[below].counts[order].astype(np.float64)
+        wrong |= ~spans_cover(column.lo[column.codes], column.hi[column.codes], counts)
     return int(wrong.sum())
-
-
-def _values(encoded: EncodedAttribute) -> np.ndarray:
-    """(n,) float64, the number, place or leaf of each row, NaN for none."""
-    return encoded.value_of_code()[encoded.codes]
-
-
-def _covers(column: PublishedColumn, values: np.ndarray) -> np.ndarray:
-    """(n,) bool, whether each cell covers the value."""
-    lo, hi = column.lo[column.codes], column.hi[column.codes]
-    is_mark, is_none = np.isneginf(lo), np.isnan(lo)
-    return is_mark | (is_none & np.isnan(values)) | ((lo <= values) & (values <= hi))
 
 
 def _changed(published: Table, rows: LinkedRows, order: np.ndarray, withheld: np.ndarray) -> int:

@@ -230,7 +230,7 @@ OTHERS = (
         gettext("prosecutor max"),
         "prosecutor_max",
         percent,
-        gettext("The prosecutor's greatest chance to pick a person's record."),
+        gettext("The greatest chance to pick the record of a person known to be in the release."),
     ),
     _measure(gettext("avg size"), "average_class_size", _ratio, MEASURES["average_class_size"]),
     _measure(

@@ -80,7 +80,7 @@ def attack(
         raise InputError(f"attack: needs the {what} of the release; give it")
     policy, progress = Policy.of(policy, read), watched(progress)
     outside, listed = (
-        None if given is None else policy.tables.people_beside(given, what)
+        None if given is None else policy.tables.read_beside(given, what)
         for given, what in ((control, "control"), (external, "external"))
     )
     request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)

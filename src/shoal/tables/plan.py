@@ -21,6 +21,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
 from shoal.data.recoding import GlobalRecoding, code_texts, span_ends
 from shoal.data.regular_files import readable, require_regular
+from shoal.data.release import spans_cover, tree_spans
 from shoal.data.schema import Kind, Render
 from shoal.errors import UNREADABLE, InputError, PromiseError
 from shoal.policy.binding.table import BoundTable
@@ -54,7 +55,19 @@ class ColumnMapping:
         if self.whole is not None:
             return [render.suppressed if some_missing else self.whole] * len(encoded.texts)
         known = [self._text(encoded, rank) for rank in range(encoded.present)]
+        self._add_covered(known, encoded)
         return known + [encoded.texts[encoded.present] for _ in encoded.texts[encoded.present :]]
+
+    def _add_covered(self, known: list[str | None], encoded: EncodedAttribute) -> None:
+        """Values that the plan's own table lacked become the least group of it that covers them."""
+        groups = tuple(dict.fromkeys(self.cells.values()))
+        if encoded.attribute.hierarchy is None or None not in known:
+            return
+        lo, hi = tree_spans(encoded.attribute, groups)
+        for rank in [rank for rank, text in enumerate(known) if text is None]:
+            covering = np.flatnonzero(spans_cover(lo, hi, encoded.values[rank]))
+            if len(covering):
+                known[rank] = groups[min(covering, key=lambda group: hi[group] - lo[group])]
 
     def _text(self, encoded: EncodedAttribute, rank: int) -> str | None:
         if isinstance(encoded.reach, Hierarchy) or encoded.attribute.kind is Kind.ORDINAL:

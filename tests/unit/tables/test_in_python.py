@@ -492,6 +492,18 @@ def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_it
     assert by_method.levels_ == some.levels_
 
 
+def test_the_transformer_shows_a_value_that_fit_lacked_as_the_group_that_covers_it(sklearn):
+    days = [f"2024-0{month}-0{day}" for month in (1, 3) for day in range(1, 5)]
+    known = pl.DataFrame({"day": days, "code": ["A1", "B2", "B3", "A4", "A5", "B6", "B7", "A8"]})
+    rules = {"day": {"dates": ["month", "year"]}, "code": {"prefix": 2}}
+    quasi = {name: {"hierarchy": rule} for name, rule in rules.items()}
+    fitted = sklearn.Anonymizer(quasi=quasi, k=2, suppression=0).fit(known)
+    days = ["2024-01-31", "2024-02-01", "2024-03-02"]
+    shown = fitted.transform(pl.DataFrame({"day": days, "code": ["A9", "B1", "C3"]}))
+    assert shown["day"].to_list() == ["2024-01", "*", "2024-03"]
+    assert shown["code"].to_list() == ["A*", "B*", "*"]
+
+
 def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(sklearn, people):
     with pytest.warns(UserWarning, match="column 'age' is the same for everybody.*'bins'"):
         sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.auditor.sharing import Links
-from shoal.data.numbers import parse_numbers
+from shoal.data.encoding import values_beside
 from shoal.data.release import Release, spans_cover
-from shoal.data.schema import Attribute, Kind, Schema
+from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 
@@ -82,30 +82,12 @@ def points_of(
             if encoded.attribute.name not in original.names:
                 continue
             column = original.column(encoded.attribute.name)
-            values = _values(encoded.attribute, column.cells, own.schema)
+            values = values_beside(encoded.attribute, column, own.schema)
             fresh = strangers[persons] & ~seen[persons, j]
             found[persons[fresh], j] = values[column.codes[first[fresh]]]
             seen[persons[fresh], j] = True
     left = np.flatnonzero(strangers)
     return np.concatenate([rows, found[left]]), np.concatenate([own.persons, left])
-
-
-def _values(attribute: Attribute, cells: tuple[str, ...], schema: Schema) -> np.ndarray:
-    """(cells,) the number, place in the order or leaf behind each text of another table."""
-    values = np.full(len(cells), UNKNOWN)
-    tree = attribute.hierarchy
-    if tree is not None:
-        nodes = np.array([tree.node_of_label(cell) for cell in cells], dtype=np.int64)
-        is_leaf = (nodes >= 0) & (tree.first[nodes] == tree.last[nodes])
-        values[is_leaf] = tree.first[nodes[is_leaf]]
-    elif attribute.kind is Kind.ORDINAL:
-        place = {label: float(number) for number, label in enumerate(attribute.order or ())}
-        values = np.array([place.get(cell, UNKNOWN) for cell in cells])
-    else:
-        numbers = parse_numbers(cells)
-        values = np.where(np.isnan(numbers), UNKNOWN, numbers)
-    missing = np.array([cell in schema.missing_values for cell in cells], dtype=bool)
-    return np.where(missing, np.nan, values)
 
 
 def _fitting(

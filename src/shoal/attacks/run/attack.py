@@ -27,15 +27,7 @@ from shoal.attacks.run.people import (
     plain_columns,
     trials_of,
 )
-from shoal.attacks.run.request import (
-    Accepted,
-    Asked,
-    AttackRequest,
-    asked_attacks,
-    judged,
-    lacking,
-    points_of,
-)
+from shoal.attacks.run.request import Accepted, Asked, AttackRequest, asked_attacks, judged, lacking
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
@@ -64,9 +56,7 @@ from shoal.data.table import Table, texts_of
 from shoal.data.truth import Truth
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import InputError
-from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bound_original
-from shoal.policy.consistency import require_one_record_each
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
 from shoal.privacy.reidentification import people_and_weights
@@ -88,9 +78,10 @@ def attacked(
     Its `attacks` state what was asked for, or why it can't be measured. Raises InputError for an
     attack that is named and lacks what it needs; `all` says so instead.
     """
+    ground = ground_of(target, request)
 
     def scene(attacks: list[Attack]) -> AttackScene:
-        return scene_of(target, request, attacks, progress)
+        return scene_of(ground, request, attacks, progress)
 
     section = tried(scene, target.problem.policy.model.accept, request, progress)
     risk = dict(certificate["risk"])
@@ -98,9 +89,8 @@ def attacked(
     for name in ("journalist_max", "marketer"):
         if around.get(name) is not None:
             risk[name] = around[name]["share"]
-    schema = target.problem.schema
-    doubts = control_warnings(request.control, target.original, schema)
-    return certificate.extended(attacks=section, risk=risk).warned(*doubts)
+    doubts = control_warnings(request.control, target.original, ground.schema)
+    return certificate.extended(attacks=section, risk=risk).warned(*ground.doubts, *doubts)
 
 
 def tried(
@@ -150,14 +140,10 @@ def _head(scene: AttackScene) -> Findings:
 
 
 def scene_of(
-    target: AttackedRelease,
-    request: AttackRequest,
-    attacks: list[Attack],
-    progress: Progress = no_progress,
+    ground: Ground, request: AttackRequest, attacks: list[Attack], progress: Progress = no_progress
 ) -> AttackScene:
     """All that these attacks are given."""
-    problem, ground = target.problem, ground_of(target, request.control)
-    release = _shown(ground)
+    target, problem, release = ground.target, ground.target.problem, _shown(ground)
     people, seed = ground.people, problem.seed
     if target.truth is not None:
         rows = target.truth.rows
@@ -167,9 +153,6 @@ def scene_of(
     newer = Newer(target.released, release, problem.schema)
     truth = target.truth
     others = [] if truth is None else [aligned(each, newer, truth) for each in request.earlier]
-    external = None
-    if request.external is not None:
-        external = external_list(request.external, ground, release, people.persons)
     return AttackScene(
         seed,
         release,
@@ -177,7 +160,7 @@ def scene_of(
         *trials,
         tuple(each for each in others if each is not None),
         sum(each is None for each in others),
-        external,
+        external_list(request.external, ground, release, people.persons),
         surroundings_of(ground, release.boxes.people),
         target.recoding,
         problem.required_k,
@@ -254,12 +237,11 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
             return None
         return Surroundings("weights", weights=people_and_weights(classes)[1])
     if around.table is not None:
-        table = _read(policy.tables, around.table)
-        require_one_record_each(table, policy.model, f"population '{around.table}'")
-        _require(table, [axis.name for axis in ground.axes])
-        points = points_of(table, ground.axes, ground.target.problem.schema, "population")
-        distinct, counts = np.unique(points, axis=0, return_counts=True)
+        assert ground.around is not None
+        _require(ground.around, [axis.name for axis in ground.axes])
         every = tuple(range(len(ground.axes)))
+        points = ground.points_of(ground.around, every, "population")
+        distinct, counts = np.unique(points, axis=0, return_counts=True)
         return Surroundings("table", every, distinct, counts.astype(np.float64))
     if around.frequencies is not None:
         return _frequencies(around, ground)
@@ -282,10 +264,10 @@ def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | Non
 
 def _frequencies(around: PopulationPolicy, ground: Ground) -> Surroundings:
     policy = ground.target.problem.policy
-    assert around.frequencies is not None
+    table = ground.around
+    assert table is not None
     assert around.column is not None
     assert around.people is not None
-    table = _read(policy.tables, around.frequencies)
     _require(table, [around.column])
     none = "population: its frequencies name no quasi-identifier; add some"
     known, points = _known_points(table, ground, "population", none)
@@ -311,17 +293,18 @@ def _known_points(
     known = tuple(j for j, axis in enumerate(ground.axes) if axis.name in table.names)
     if not known:
         raise InputError(none)
-    axes = tuple(ground.axes[j] for j in known)
-    return known, points_of(table, axes, ground.target.problem.schema, what)
+    return known, ground.points_of(table, known, what)
 
 
 def external_list(
-    external: Table, ground: Ground, release: ShownRelease, persons: np.ndarray
-) -> ExternalList:
+    external: Table | None, ground: Ground, release: ShownRelease, persons: np.ndarray
+) -> ExternalList | None:
     """A list of people with some quasi-identifiers; who they are where it has the subject column.
 
     persons: (n,) whose record each of the release is.
     """
+    if external is None:
+        return None
     none = "external: has no quasi-identifier of the policy; add some"
     known, points = _known_points(external, ground, "external", none)
     subject = ground.target.problem.schema.subject
@@ -336,10 +319,6 @@ def external_list(
     class_of = np.full(int(persons.max(initial=-1)) + 2, -1)
     class_of[persons] = release.labels
     return ExternalList(known, points, class_of[number])
-
-
-def _read(tables: PolicyTables, name: str) -> Table:
-    return tables.read_beside(str(tables.base / name), f"population '{name}'")
 
 
 def _require(table: Table, names: list[str]) -> None:
@@ -425,7 +404,7 @@ def _scene(
         Truth(original, encoded),
         no_republish=NO_CONTROL,
     )
-    return scene_of(target, request, attacks)
+    return scene_of(ground_of(target, request), request, attacks)
 
 
 def _without_originals(own: ReleaseReading, why: str) -> AttackScene:

@@ -1,6 +1,6 @@
 """A release and its original in numbers: people who are in it, and people who are not."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import time
 from itertools import pairwise
@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from shoal.attacks.run.request import NEEDS_CONTROL, points_of
+from shoal.attacks.run.request import NEEDS_CONTROL, AttackRequest
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.reading import read_again
 from shoal.data.attack_scene import (
     Axis,
     Control,
@@ -20,16 +21,18 @@ from shoal.data.attack_scene import (
     axes_of,
     boxes_of,
 )
-from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive
-from shoal.data.encoding import EncodedTable
+from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
+from shoal.data.encoding import EncodedTable, values_beside
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release
-from shoal.data.schema import Role, Schema
-from shoal.data.table import Column, Table
+from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.table import Column, Table, cell_texts
 from shoal.data.truth import Truth
-from shoal.data.warnings import CONTROL_IN_ORIGINAL, ReleaseWarning
+from shoal.data.warnings import CONTROL_IN_ORIGINAL, VALUES_UNPLACED, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
-from shoal.policy.binding.table import bound_original
+from shoal.policy.binding.files import PolicyTables
+from shoal.policy.binding.table import bound_original, with_values_of
+from shoal.policy.consistency import require_one_record_each
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
@@ -86,16 +89,21 @@ class AttackedRelease:
 class Ground:
     """The whole table in numbers, to which every release of it and its people are bound.
 
-    sensitive: columns whose codes hold the release's records, then the original's, then the
-    control's. people: everybody of the original, in its own order.
+    schema: with places for the values of tables beside the original, too. sensitive: columns whose
+    codes hold the release's records, then the original's, then the control's. people: everybody of
+    the original, in its own order. around: the policy's table of the population, or its
+    frequencies. doubts: about people of other tables who have no place.
     """
 
     target: AttackedRelease
+    schema: Schema
     axes: tuple[Axis, ...]
     blind: tuple[str, ...]
     sensitive: dict[str, SensitiveColumn]
     people: People
-    outsiders: People | None
+    around: Table | None
+    doubts: list[ReleaseWarning]
+    outsiders: People | None = None
 
     def shown(
         self,
@@ -105,7 +113,8 @@ class Ground:
         plain: dict[str, np.ndarray],
     ) -> ShownRelease:
         """A release in numbers; classes: with its people."""
-        boxes = boxes_of(self.axes, columns, classes.labels, classes.people())
+        again = [read_again(one, self.schema[one.name], self.schema) for one in columns]
+        boxes = boxes_of(self.axes, again, classes.labels, classes.people())
         return ShownRelease(boxes, classes.labels, classes.subjects, sensitive, plain)
 
     def values_of(self, rows: np.ndarray) -> dict[str, SensitiveColumn]:
@@ -115,55 +124,149 @@ class Ground:
             for name, column in self.sensitive.items()
         }
 
+    def points_of(self, table: Table, known: Sequence[int], what: str) -> np.ndarray:
+        """Where people of another table stand on some axes, (m, known) int32; raises InputError
+        where a column holds nothing like what the original does.
 
-def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
-    """The ground of a release; raises InputError where the control does not fit it."""
-    schema, encoded = target.problem.schema, target.encoded
-    axes, blind = axes_of(encoded.attributes)
-    tables = [target.released, target.original, *([] if control is None else [control])]
+        A value outside the domain is one that no cell covers but the suppression mark.
+        """
+        axes = [self.axes[j] for j in known]
+        points = _points(table, axes, self.schema)
+        InputError.raise_for(
+            f"{what}: none of its values of '{axis.name}' is in the domain of the release; write"
+            " them as in the original"
+            for axis, j, places in zip(axes, known, points.T, strict=True)
+            if not self._has_like(axis, places, self.people.points[:, j])
+        )
+        return points
+
+    def _has_like(self, axis: Axis, places: np.ndarray, own: np.ndarray) -> bool:
+        """Whether some of these are in the domain: of a tree with leaves of their own, in a branch
+        where somebody of the original is.
+        """
+        places = places[places < axis.size]
+        if axis.tree is None or axis.tree is self.target.problem.schema[axis.name].hierarchy:
+            return bool(len(places))
+        branch = axis.tree.ancestors_at(int(axis.tree.levels[axis.tree.root]) - 1)
+        branch = np.append(branch, -1)  # of a missing value
+        return bool(np.isin(branch[places], branch[own]).any())
+
+
+def _points(table: Table, axes: Sequence[Axis], schema: Schema) -> np.ndarray:
+    points = np.zeros((table.records, len(axes)), dtype=np.int32)
+    for j, axis in enumerate(axes):
+        column = table.column(axis.name)
+        points[:, j] = axis.points(values_beside(schema[axis.name], column, schema))[column.codes]
+    return points
+
+
+def ground_of(target: AttackedRelease, request: AttackRequest) -> Ground:
+    """The ground of a release; raises InputError where the tables beside it do not fit it."""
+    schema, control = target.problem.schema, request.control
     if control is not None:
         _require_columns(control, schema)
         _require_others(control, target.original, schema)
-    sensitive: dict[str, SensitiveColumn] = {}
-    findings: list[object] = []
-    for attribute in schema.sensitive:
-        column = _joined([table.column(attribute.name) for table in tables])
-        found, wrong = encode_sensitive(attribute, column, schema)
-        findings += wrong
-        if found is not None:
-            values = max(found.values, int(found.codes.max(initial=-1)) + 1)
-            sensitive[attribute.name] = replace(found, values=values)
-    if findings:
-        raise InputError.from_findings([f"attack: {finding}" for finding in findings])
-    ends = np.cumsum([table.records for table in tables])
+    around = _population_of(target.problem)
+    beside = {"control": control, "external": request.external, "population": around}
+    schema = _with_values_of(schema, beside, target.problem.tables)
+    doubts, is_left_out = _unplaced(schema, beside)
+    if control is not None and is_left_out.any() and not is_left_out.all():
+        control = Table(control.frame.filter(pl.Series(~is_left_out)))
+    people = [target.original, *([] if control is None else [control])]
+    sensitive = _sensitive_of([target.released, *people], schema)
+    ends = np.cumsum([target.released.records, *(table.records for table in people)])
     parts = [
         {name: column.codes[start:stop].astype(np.int64) for name, column in sensitive.items()}
         for start, stop in pairwise(ends.tolist())
     ]
-    if control is not None:
-        InputError.raise_for(
-            f"control: none of its values of '{name}' is among those of the original; write them as"
-            " in the original"
-            for name, column in sensitive.items()
-            if _is_strange(column, parts[0][name], parts[1][name])
+    axes, blind = axes_of(
+        replace(e, attribute=schema[e.attribute.name]) for e in target.encoded.attributes
+    )
+    own = People(_points(target.original, axes, schema), parts[0], _persons(target.encoded))
+    ground = Ground(target, schema, axes, tuple(blind), sensitive, own, around, doubts)
+    if control is None:
+        return ground
+    InputError.raise_for(
+        f"control: none of its values of '{name}' is among those of the original; write them as"
+        " in the original"
+        for name, column in sensitive.items()
+        if _is_strange(column, parts[0][name], parts[1][name])
+    )
+    outside = ground.points_of(control, range(len(axes)), "control")
+    return replace(ground, outsiders=People(outside, parts[1], persons_of(control, schema)))
+
+
+def _population_of(problem: Problem) -> Table | None:
+    """The table of the population, or of its frequencies, that the policy names."""
+    around, tables = problem.policy.model.population, problem.tables
+    if around is None or around.fraction is not None:
+        return None
+    what = f"population '{around.table or around.frequencies}'"
+    table = tables.read_beside(tables.base / (around.table or around.frequencies or ""), what)
+    if around.table:
+        require_one_record_each(table, tables.model, what)
+    return table
+
+
+def _read_of(
+    beside: Mapping[str, Table | None], schema: Schema
+) -> Iterator[tuple[str, Attribute, Column]]:
+    """What each such table is, and its columns that are read and have a hierarchy or an order."""
+    for what, table in beside.items():
+        roles = (Role.QUASI, *([Role.SENSITIVE] if what == "control" else []))
+        for attribute in schema.with_role(*roles):
+            has_places = attribute.hierarchy is not None or attribute.order is not None
+            if has_places and table is not None and attribute.name in table.names:
+                yield what, attribute, table.column(attribute.name)
+
+
+def _with_values_of(
+    schema: Schema, beside: Mapping[str, Table | None], tables: PolicyTables
+) -> Schema:
+    """The schema with places for their values, as far as rules place them."""
+    attributes = {attribute.name: attribute for attribute in schema.attributes}
+    for _, attribute, column in _read_of(beside, schema):
+        own = attributes[attribute.name]
+        attributes[own.name] = with_values_of(own, column, tables)
+    return replace(schema, attributes=tuple(attributes.values()))
+
+
+def _unplaced(
+    schema: Schema, beside: Mapping[str, Table | None]
+) -> tuple[list[ReleaseWarning], np.ndarray]:
+    """Findings about records that have no place, and which of the control's these are."""
+    doubts, is_left_out = [], np.zeros(1, dtype=bool)
+    for what, attribute, column in _read_of(beside, schema):
+        rows = np.isinf(values_beside(attribute, column, schema))[column.codes]
+        is_control = what == "control"
+        is_left_out = is_left_out | rows if is_control else is_left_out
+        text = (
+            f"{what}: the hierarchy or order of '{attribute.name}' lacks the values of"
+            f" {rows.sum()} of {len(rows)} records, which"
+            f" {'are left out' if is_control else 'fit no class'}; add the values to it, or correct"
+            " the records"
         )
-    by_name = {e.attribute.name: e for e in encoded.attributes}
-    points = np.zeros((target.original.records, len(axes)), dtype=np.int32)
-    for j, axis in enumerate(axes):
-        own = by_name[axis.name]
-        points[:, j] = axis.points(own.value_of_code())[own.codes]
-    people = People(points, parts[0], _persons(encoded))
-    outsiders = None
-    if control is not None:
-        outside = points_of(control, axes, schema, "control")
-        outsiders = People(outside, parts[1], persons_of(control, schema))
-    return Ground(target, axes, tuple(blind), sensitive, people, outsiders)
+        doubts += [ReleaseWarning(VALUES_UNPLACED, text, attribute.name)] if rows.any() else []
+    return doubts, is_left_out
+
+
+def _sensitive_of(tables: list[Table], schema: Schema) -> dict[str, SensitiveColumn]:
+    """The sensitive columns of several tables, one after the other; raises InputError."""
+    texts = {
+        a.name: pl.concat([cell_texts(table.frame[a.name]) for table in tables])
+        for a in schema.sensitive
+    }
+    sensitive, findings = encode_sensitive_columns(Table(pl.DataFrame(texts)), schema, {})
+    InputError.raise_for(f"attack: {finding}" for finding in findings)
+    return {
+        name: replace(found, values=max(found.values, int(found.codes.max(initial=-1)) + 1))
+        for name, found in sensitive.items()
+    }
 
 
 def persons_of(table: Table, schema: Schema) -> np.ndarray:
     """Whose record each is, (m,); each its own where no column says so."""
-    subject = schema.subject
-    codes = None if subject is None else table.codes_of(subject.name)
+    codes = table.codes_of(None if schema.subject is None else schema.subject.name)
     return np.arange(table.records) if codes is None else codes.astype(np.int64)
 
 
@@ -177,27 +280,17 @@ def plain_columns(released: Table, schema: Schema) -> dict[str, np.ndarray]:
 
 
 def _persons(encoded: EncodedTable) -> np.ndarray:
-    if encoded.subjects is None:
-        return np.arange(encoded.records)
-    return encoded.subjects.astype(np.int64)
-
-
-def _joined(columns: list[Column]) -> Column:
-    first, *others = columns
-    for other in others:
-        first = first.joined(other)
-    return first
+    subjects = encoded.subjects
+    return np.arange(encoded.records) if subjects is None else subjects.astype(np.int64)
 
 
 def _require_columns(control: Table, schema: Schema) -> None:
-    needed = [a.name for a in (*schema.quasi, *schema.sensitive)]
-    absent = [name for name in needed if name not in control.names]
-    if absent:
-        raise InputError(
-            f"control: has no column '{absent[0]}'; give people with all quasi-identifiers and"
-            " sensitive attributes of the policy",
-            [f"control: has no column '{name}'" for name in absent[1:]],
-        )
+    InputError.raise_for(
+        f"control: has no column '{attribute.name}'; give people with all quasi-identifiers and"
+        " sensitive attributes of the policy"
+        for attribute in schema.with_role(Role.QUASI, Role.SENSITIVE)
+        if attribute.name not in control.names
+    )
 
 
 def _is_strange(column: SensitiveColumn, original: np.ndarray, control: np.ndarray) -> bool:

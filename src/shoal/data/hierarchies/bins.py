@@ -63,13 +63,10 @@ class Bins:
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under its intervals, by number; without values the root alone."""
         refuse_values_without_leaf(self, values)
-        if not len(values):
-            return Hierarchy.from_paths([["*"]])
         numbers = sorted((Decimal(value), value) for value in set(values))
         with localcontext(EXACT):
-            return Hierarchy.from_paths(
-                [value, *self._intervals(number), "*"] for number, value in numbers
-            )
+            paths = [[value, *self._intervals(number), "*"] for number, value in numbers]
+        return Hierarchy.from_paths(paths or [["*"]])
 
     def _holds(self, number: Decimal | None) -> bool:
         if number is None:

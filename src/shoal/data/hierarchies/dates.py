@@ -68,13 +68,10 @@ class Dates:
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under its periods, by time; without values the root alone."""
         refuse_values_without_leaf(self, values)
-        if not len(values):
-            return Hierarchy.from_paths([["*"]])
         times = sorted((time, value) for value in set(values) if (time := _time(value)) is not None)
         namers = [PERIODS[name] for name in self.periods]
-        return Hierarchy.from_paths(
-            [value, *(name(time) for name in namers), "*"] for time, value in times
-        )
+        paths = [[value, *(name(time) for name in namers), "*"] for time, value in times]
+        return Hierarchy.from_paths(paths or [["*"]])
 
 
 def _time(text: str) -> datetime | None:

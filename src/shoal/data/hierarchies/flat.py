@@ -15,6 +15,7 @@ class Flat:
     """`value -> *`: either the value is published, or nothing of it."""
 
     kind: ClassVar[str] = "flat"
+    by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = "have no place"
 
     root: str = parameter("label of the root", default="*")
@@ -34,6 +35,5 @@ class Flat:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under the root, in sorted order; without values the root alone."""
-        if not len(values):
-            return Hierarchy.from_paths([[self.root]])
-        return Hierarchy.from_paths([value, self.root] for value in sorted(set(values)))
+        paths = [[value, self.root] for value in sorted(set(values))]
+        return Hierarchy.from_paths(paths or [[self.root]])

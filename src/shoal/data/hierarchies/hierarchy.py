@@ -126,11 +126,7 @@ class Hierarchy:
 
     def leaf_codes(self, values: pl.Series | np.ndarray | Sequence[str]) -> np.ndarray:
         """The leaf of each text, -1 where it is not a leaf; (n,) int32."""
-        text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
-        leaves = pl.Enum(self.labels[: self.leaves])
-        codes = text.cast(pl.String).cast(leaves, strict=False).to_physical()
-        numbers = codes.cast(pl.Int32)
-        return (numbers.fill_null(-1) if numbers.null_count() else numbers).to_numpy()
+        return codes_among(self.labels[: self.leaves], values)
 
     @cached_property
     def levels(self) -> np.ndarray:
@@ -227,6 +223,16 @@ class Hierarchy:
             aliases=_shifted_aliases(self.aliases, at),
             table_levels=np.insert(self.levels, at, 0).astype(np.int32),
         )
+
+
+def codes_among(
+    labels: Sequence[str], values: pl.Series | np.ndarray | Sequence[str]
+) -> np.ndarray:
+    """The place of each text among distinct labels, -1 where it is none of them; (n,) int32."""
+    text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
+    codes = text.cast(pl.String).cast(pl.Enum(labels), strict=False).to_physical()
+    numbers = codes.cast(pl.Int32)
+    return (numbers.fill_null(-1) if numbers.null_count() else numbers).to_numpy()
 
 
 def heights_of(parent: np.ndarray) -> np.ndarray:

@@ -41,9 +41,8 @@ class Prefix:
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under its prefixes, sorted; without values the root alone."""
-        if not len(values):
-            return Hierarchy.from_paths([["*"]])
-        return Hierarchy.from_paths(self._path(value) for value in sorted(set(values)))
+        paths = [self._path(value) for value in sorted(set(values))]
+        return Hierarchy.from_paths(paths or [["*"]])
 
     def _path(self, value: str) -> list[str]:
         kept = range(self.length - 1, 0, -1)

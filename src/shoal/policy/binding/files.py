@@ -173,24 +173,23 @@ class PolicyTables:
         """The frame that a policy is for, as a table; raises InputError."""
         return table_of(frame, allow_empty, self.reading_of(self.model.read))
 
-    def read_beside(self, path: str, what: str) -> Table:
-        """Another table of people, written as the policy's input or in UTF-8; raises InputError.
-
-        Numbers with points and dates in ISO. what: its name in findings.
+    def read_beside(self, people: Source, what: str) -> Table:
+        """Another table of people, a frame or in a file as the policy's input or in UTF-8, numbers
+        with points and dates in ISO; raises InputError. what: its name in findings.
         """
-        reading = reading_beside(self.model.read)
-        return self.table_beside(files.read(path, self._categorical(), reading=reading).table, what)
-
-    def people_beside(self, people: Source, what: str) -> Table:
-        """Another table of people, as a frame or in a file, as `read_beside` gives it."""
-        if isinstance(people, str | Path):
-            return self.read_beside(str(people), what)
-        return self.table_beside(people, what)
+        if not isinstance(people, str | Path):
+            return self.table_beside(people, what)
+        kinds, reading = self._categorical(), reading_beside(self.model.read)
+        read = files.read(str(people), kinds, allow_empty=True, reading=reading)
+        return self.table_beside(read.table, what)
 
     def table_beside(self, table: Frame | Table, what: str) -> Table:
         """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(self.table_given(table), other="drop")
+            given = self.table_given(table, allow_empty=True)
+            if not given.records:
+                raise InputError("holds no records; give it some people, or leave it out")
+            return self.original_table(given, other="drop")
         except InputError as wrong:
             raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 

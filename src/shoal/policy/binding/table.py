@@ -1,7 +1,7 @@
 """A table bound to its policy: encoded once, with every finding listed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from shoal.policy.linked import one_table_findings
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
+from shoal.protocols import HierarchyMaker
 
 
 @dataclass(frozen=True)
@@ -229,18 +230,32 @@ def _hierarchy(
     return None
 
 
-def tree_by_values(name: str, column: Column, tables: PolicyTables) -> Hierarchy | None:
-    """The hierarchy of attribute `name` over these values, in which the labels above each are those
-    that it has among any others; None where labels follow from other values, too.
+def with_values_of(attribute: Attribute, column: Column, tables: PolicyTables) -> Attribute:
+    """The attribute with places for the values of another table, where a rule says what is above
+    each, or which two each lies between; a value that the rule does not place gets none.
     """
-    declared = tables.model.attributes[name].hierarchy
+    declared, none = tables.model.attributes[attribute.name], [*tables.model.no_names, ""]
+    tree, order = attribute.hierarchy, attribute.order
+    known = order or () if tree is None else tree.labels[: tree.leaves]
+    new = column.texts.filter(~column.texts.is_in([*known, *none])).to_numpy()
+    if declared.order is not None and tree is None:
+        is_sorted = order and declared.order == "alphabetical" and len(new)
+        return replace(attribute, order=(*sorted([*known, *new]),)) if is_sorted else attribute
+    rule = _rule_of(declared.hierarchy, tables.model.render.suppressed)
+    new = new if rule is None else new[~rule.values_without_leaf(new)]
+    if rule is None or not len(new):
+        return attribute
+    values = np.array([*known, *new], dtype=object)
+    return replace(attribute, hierarchy=rule.make(values), opaque=False)
+
+
+def _rule_of(declared: object, mark: str) -> HierarchyMaker | None:
+    """What makes a hierarchy whose labels above a value follow from it alone; None for others."""
     if not isinstance(declared, dict):
-        return None
-    if not all(getattr(registry.makers()[kind], "by_value", False) for kind in declared):
-        return None
-    is_value = (~column.texts.is_in(tables.model.no_names)).to_numpy()
-    encoding = tables.model.read.encoding
-    return declared_hierarchy(name, declared, tables.base, column, is_value, encoding)
+        return Flat(root=mark) if declared is None else None
+    ((kind, argument),) = declared.items()
+    maker = registry.makers()[kind]
+    return maker.from_spec(argument) if getattr(maker, "by_value", False) else None
 
 
 def _about_empty_cells(name: str, column: Column) -> str:
