@@ -127,6 +127,7 @@ class ShoalError(Exception):
 
     def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
         super().__init__(_one_line(message))
+        self.__suppress_context__ = True  # what a library said before may hold cells
         self._more = tuple(map(_one_line, findings))
 
     def __str__(self) -> str:

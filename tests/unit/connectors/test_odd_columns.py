@@ -140,10 +140,10 @@ def test_a_name_that_is_none_is_refused(name):
 
 
 def test_names_that_are_the_same_as_text_are_refused_and_others_need_be_no_text():
-    with pytest.raises(shoal.InputError, match="'0' occurs twice"):
-        shoal.publish(
-            PEOPLE.assign(**{"0": 1}).assign(a=2).set_axis(["age", 0, "0"], axis=1), POLICY
-        )
+    for names in (["age", 0, "0"], ["age", "0", "0"]):
+        with pytest.raises(shoal.InputError, match="'0' occurs twice") as refused:
+            shoal.publish(PEOPLE.assign(b=1).assign(a=2).set_axis(names, axis=1), POLICY)
+        assert refused.value.__suppress_context__  # no library's traceback above it
     odd = pd.Series([object()] * 4)
     frame = pd.concat([PEOPLE["age"], odd.rename(("a", 1)), odd.rename(None)], axis=1)
     assert shoal.publish(frame, POLICY).data.shape == (4, 1)

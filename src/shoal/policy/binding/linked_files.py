@@ -18,7 +18,7 @@ from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks
 from shoal.errors import InputError
-from shoal.policy.binding.columns import people_doubted, read_as_text, written_alike
+from shoal.policy.binding.columns import cell_warnings, people_doubted
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.problem import LinkedProblem
 
@@ -73,8 +73,7 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
             # its keys differ, but for their spelling
             if one.doubts_keys and one.columns != (declared.key,)
         ]
-        alike = (*written_alike(table, model), *read_as_text(table, model))
-        found += [one.at(f"table '{declared.name}'") for one in alike]
+        found += [one.at(f"table '{declared.name}'") for one in cell_warnings(table, model)]
     return found
 
 
