@@ -296,4 +296,4 @@ def _texts_of(column: SensitiveColumn) -> tuple[str, ...]:
     """The text of each place of a column."""
     if column.hierarchy is None:
         return column.labels
-    return (*column.hierarchy.labels[: column.values - column.missing], *column.labels)
+    return (*column.hierarchy.values[: column.values - column.missing], *column.labels)

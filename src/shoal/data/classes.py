@@ -105,7 +105,7 @@ class SensitiveColumn:
         """The place of a value given by any text of it, None where it does not occur."""
         known = self.labels
         if self.hierarchy is not None:
-            known = self.hierarchy.labels[: self.values - self.missing] + self.labels
+            known = self.hierarchy.values[: self.values - self.missing] + self.labels
         if label in known:
             return known.index(label)
         names = [same_value(one) for one in known]

@@ -10,9 +10,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from shoal.data.table import Column
+from shoal.data.table import MOST_LISTED, Column
 
-MOST_LISTED = 5
 MOST_NAMED = 3
 
 
@@ -63,7 +62,7 @@ def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> 
 
 
 def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
-    """0-based rows in words, from 1: `row 7`, or `rows 1, 2, 3, 4, 5 and 12 more`.
+    """0-based rows in words, from 1: `row 7`, or `rows 1, 2 and 12 more`.
 
     count: of all, where `rows` are only the first of them.
     """

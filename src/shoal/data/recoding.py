@@ -331,7 +331,9 @@ def span_texts(
 
 def _own_text(encoded: EncodedAttribute, rank: int, render: Render) -> str:
     """What is published of records that agree on a value."""
-    text = encoded.texts[rank]
+    text, hierarchy = encoded.texts[rank], encoded.attribute.hierarchy
+    if hierarchy is not None and rank < encoded.present:
+        return hierarchy.labels[int(encoded.values[rank])]
     if encoded.attribute.round is None or rank >= encoded.present:
         return text
     return interval_text(text, text, encoded.attribute, render)

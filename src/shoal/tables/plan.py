@@ -257,13 +257,13 @@ def _column(cut: Cut, j: int, encoded: EncodedAttribute, render: Render) -> Colu
         )
     unchanged = cut.levels is not None and cut.levels[j] == 0 and encoded.attribute.round is None
     if isinstance(encoded.attribute.hierarchy, Hierarchy):
-        values = encoded.attribute.hierarchy.labels[: encoded.attribute.hierarchy.leaves]
+        values = encoded.attribute.hierarchy.values
     elif encoded.attribute.kind is Kind.ORDINAL:
         values = encoded.attribute.order or ()
     else:
         return ColumnMapping({}, [] if unchanged else _spans(cut, j, encoded, render), unchanged)
     texts = code_texts(cut, j, encoded, np.arange(len(values)), render)
-    return ColumnMapping(dict(zip(values, values if unchanged else texts, strict=True)), [])
+    return ColumnMapping(dict(zip(values, texts, strict=True)), [])
 
 
 def _spans(

@@ -83,8 +83,11 @@ def test_a_point_in_time_shows_a_fraction_only_where_it_has_one(unit):
     assert sorted(read["zoned"].drop_nulls()) == sorted(f"{text}+09:00" for text in expected)
 
 
-def test_a_point_in_time_is_written_alike_past_memory(monkeypatch):
-    times = [datetime(2024, 2, 1 + row // 8) for row in range(ROWS)]
+@pytest.mark.parametrize(("hour", "shown"), [(6, "2024-02-01 06:00:00"), (0, "2024-02-01")])
+def test_a_point_in_time_is_written_alike_past_memory_and_midnights_as_days(
+    monkeypatch, hour, shown
+):
+    times = [datetime(2024, 2, 1 + row // 8, hour) for row in range(ROWS)]
     pl.DataFrame({"age": FRAME["age"], "at": times}).write_parquet("in.parquet")
     frame = pl.read_parquet("in.parquet")
     policy = shoal.Policy.from_columns(frame, quasi=["age", "at"], k=3, method="mondrian")
@@ -92,7 +95,7 @@ def test_a_point_in_time_is_written_alike_past_memory(monkeypatch):
     make_every_table_too_large(monkeypatch)
     shoal.publish_file("in.parquet", policy, "parts.csv", memory="1GB")
     assert Path("parts.csv").read_bytes() == Path("whole.csv").read_bytes()
-    assert "2024-02-01 00:00:00\n" in Path("whole.csv").read_text()
+    assert f",{shown}\n" in Path("whole.csv").read_text()
 
 
 def test_points_in_time_are_dates_in_a_workbook(release):

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.hierarchy import Alias, Hierarchy
 from shoal.data.hierarchies.paths import refuse_values_without_leaf
 from shoal.data.option import parameter
 from shoal.errors import InputError
@@ -23,6 +23,8 @@ PERIODS: dict[str, Callable[[datetime], str]] = {
     "decade": lambda time: f"{time.year // 10:03}0s",
 }
 _PERIOD = re.compile(r"\d{4}-\d\d-\d\dT\d\d|\d{4}-\d\d|\d{4}-Q[1-4]|\d{4}|\d{3}0s")
+
+_MIDNIGHT = datetime.min.time()
 
 
 def is_period(text: str) -> bool:
@@ -66,15 +68,29 @@ class Dates:
         return np.array([_time(value) is None for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
-        """Every distinct value under its periods, by time; without values the root alone."""
+        """Every distinct value under its periods, by time; without values the root alone.
+
+        Where all are days with the time of midnight, as databases have them, each is published as
+        its day.
+        """
         refuse_values_without_leaf(self, values)
         if not len(values):
             return Hierarchy.from_paths([["*"]])
         times = sorted((time, value) for value in set(values) if (time := _time(value)) is not None)
         namers = [PERIODS[name] for name in self.periods]
-        return Hierarchy.from_paths(
+        made = Hierarchy.from_paths(
             [value, *(name(time) for name in namers), "*"] for time, value in times
         )
+        days = [PERIODS["day"](time) for time, _ in times]
+        if any(time.time() != _MIDNIGHT for time, _ in times) or len({*days}) < len(days):
+            return made
+        stamps = [
+            Alias(leaf, 0, value)
+            for leaf, (day, value) in enumerate(zip(days, made.values, strict=True))
+            if day != value
+        ]
+        labels = (*days, *made.labels[made.leaves :])
+        return replace(made, labels=labels, aliases=(*stamps, *made.aliases))
 
 
 def _time(text: str) -> datetime | None:

@@ -17,7 +17,9 @@ from shoal.errors import InputError
 
 
 class Alias(NamedTuple):
-    """Another label of a node: that of an only-child chain's upper link, at its own level."""
+    """Another label of a node: that of an only-child chain's upper link, at its own level, or at
+    level 0 the value of a leaf that is published by another label.
+    """
 
     node: int
     level: int
@@ -91,6 +93,15 @@ class Hierarchy:
     def root(self) -> int:
         return int(np.flatnonzero(self.parent < 0)[0])
 
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The value of each leaf, as the data have it."""
+        values = [*self.labels[: self.leaves]]
+        for alias in self.aliases:
+            if alias.level == 0:
+                values[alias.node] = alias.label
+        return tuple(values)
+
     def widths(self) -> np.ndarray:
         """Loss of publishing each node: (leaves(node) - 1) / (leaves(root) - 1), or 0."""
         covered = (self.last - self.first).astype(np.float64)
@@ -127,7 +138,7 @@ class Hierarchy:
     def leaf_codes(self, values: pl.Series | np.ndarray | Sequence[str]) -> np.ndarray:
         """The leaf of each text, -1 where it is not a leaf; (n,) int32."""
         text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
-        leaves = pl.Enum(self.labels[: self.leaves])
+        leaves = pl.Enum(self.values)
         codes = text.cast(pl.String).cast(leaves, strict=False).to_physical()
         numbers = codes.cast(pl.Int32)
         return (numbers.fill_null(-1) if numbers.null_count() else numbers).to_numpy()
@@ -161,13 +172,14 @@ class Hierarchy:
         """(leaves,) objects, column `level` of the table: each leaf's label there, or an alias."""
         of_node = np.array(self.labels, dtype=object)
         for alias in self.aliases:  # ascending levels within a node
-            if alias.level <= level:
+            if 0 < alias.level <= level:
                 of_node[alias.node] = alias.label
         return of_node[self.ancestors_at(level)]
 
     def rows(self) -> np.ndarray:
         """(leaves, height + 1) objects, the table as ARX writes it: value first, root last."""
-        return np.stack([self.labels_at(level) for level in range(self.height + 1)], axis=1)
+        above = [self.labels_at(level) for level in range(1, self.height + 1)]
+        return np.stack([np.array(self.values, dtype=object), *above], axis=1)
 
     def edited(self, edits: Edit | Sequence[Edit]) -> Hierarchy:
         """Another hierarchy, after these edits in their order; this one stays as it is.
