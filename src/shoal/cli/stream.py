@@ -61,9 +61,9 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
-    if strict:
-        odd = (s.is_silent or s.is_halted or s["records"]["set_aside"] for s in found.values())
-        good &= not any(odd)
+    good &= not strict or not any(
+        one.is_silent or one.is_halted or one["records"]["set_aside"] for one in found.values()
+    )
     raise typer.Exit(0 if good else 1)
 
 

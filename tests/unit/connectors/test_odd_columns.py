@@ -124,19 +124,17 @@ def test_numbers_that_are_too_wide_are_named_by_their_type():
 
 @pytest.mark.parametrize("frame", ODD.values(), ids=ODD.keys())
 def test_a_column_that_is_needed_is_refused_by_its_name(frame):
-    for call in (shoal.propose_policy, shoal.profile):
+    plain = {"policy": {**POLICY, "other": "plain"}}
+    for call, more in ((shoal.propose_policy, {}), (shoal.profile, {}), (shoal.publish, plain)):
         with pytest.raises(shoal.InputError, match="column 'odd'"):
-            call(frame)
-    with pytest.raises(shoal.InputError, match="column 'odd'"):
-        shoal.publish(frame, {**POLICY, "other": "plain"})
+            call(frame, **more)
 
 
 @pytest.mark.parametrize("name", ["", "\0", "\udcff"])
 def test_a_name_that_is_none_is_refused(name):
+    frame = PEOPLE.set_axis(pd.Index([name], dtype=object), axis=1)
     with pytest.raises(shoal.InputError, match=r"has no name|is no text"):
-        shoal.publish(
-            PEOPLE.set_axis(pd.Index([name], dtype=object), axis=1), {**POLICY, "other": "plain"}
-        )
+        shoal.publish(frame, {**POLICY, "other": "plain"})
 
 
 def test_names_that_are_the_same_as_text_are_refused_and_others_need_be_no_text():

@@ -133,8 +133,7 @@ def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
         if found is not None:
             values = max(found.values, int(found.codes.max(initial=-1)) + 1)
             sensitive[attribute.name] = replace(found, values=values)
-    if findings:
-        raise InputError.from_findings([f"attack: {finding}" for finding in findings])
+    InputError.raise_for(f"attack: {finding}" for finding in findings)
     ends = np.cumsum([table.records for table in tables])
     parts = [
         {name: column.codes[start:stop].astype(np.int64) for name, column in sensitive.items()}

@@ -78,8 +78,8 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     except InputError as unreadable:
         if as_certified.ok:
             raise
-        text = f"can't be read as the certificate says; {'; '.join(unreadable.said)}"
-        yield Check("output", False, text)
+        said = "; ".join(unreadable.said)
+        yield Check("output", False, f"can't be read as the certificate says; {said}")
         return
     keys: tuple[str, ...] = MEASURED
     if reader.original is not None:

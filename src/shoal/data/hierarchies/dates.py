@@ -82,13 +82,10 @@ class Dates:
             [value, *(name(time) for name in namers), "*"] for time, value in times
         )
         days = [PERIODS["day"](time) for time, _ in times]
-        if any(time.time() != _MIDNIGHT for time, _ in times) or len({*days}) < len(days):
+        are_days = all(time.time() == _MIDNIGHT for time, _ in times)
+        if not are_days or days == [*made.values] or len({*days}) < len(days):
             return made
-        stamps = [
-            Alias(leaf, 0, value)
-            for leaf, (day, value) in enumerate(zip(days, made.values, strict=True))
-            if day != value
-        ]
+        stamps = (Alias(leaf, 0, value) for leaf, value in enumerate(made.values))
         labels = (*days, *made.labels[made.leaves :])
         return replace(made, labels=labels, aliases=(*stamps, *made.aliases))
 

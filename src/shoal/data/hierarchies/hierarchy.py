@@ -96,11 +96,8 @@ class Hierarchy:
     @cached_property
     def values(self) -> tuple[str, ...]:
         """The value of each leaf, as the data have it."""
-        values = [*self.labels[: self.leaves]]
-        for alias in self.aliases:
-            if alias.level == 0:
-                values[alias.node] = alias.label
-        return tuple(values)
+        other = {alias.node: alias.label for alias in self.aliases if alias.level == 0}
+        return tuple(other.get(at, label) for at, label in enumerate(self.labels[: self.leaves]))
 
     def widths(self) -> np.ndarray:
         """Loss of publishing each node: (leaves(node) - 1) / (leaves(root) - 1), or 0."""

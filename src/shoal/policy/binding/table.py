@@ -167,7 +167,7 @@ def bind_attributes(
             if column is not None and not policy.model.population_names:
                 read[name] = column
         except InputError as broken:
-            findings += broken.said
+            findings += broken.found
     render = policy.render
     findings += _mark_findings(attributes, render)
     schema = _schema(policy.model, attributes, render)
