@@ -120,14 +120,16 @@ class ShoalError(Exception):
 
     A name that holds a line end or an escape of the terminal is shown with `\\n` or `\\x1b` in it,
     and the address of a database without its password. What Python shows names keyword arguments;
-    `said`, which commands show, names options.
+    `said`, which commands show, names options. `found`: what was found, as it was given.
     """
 
     exit_status = 70
 
-    def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
+    def __init__(self, message: object, findings: Sequence[object] = ()) -> None:
         super().__init__(_one_line(message))
+        self.__suppress_context__ = True  # what a library said before may hold cells
         self._more = tuple(map(_one_line, findings))
+        self.found: tuple[object, ...] = (message, *findings)
 
     def __str__(self) -> str:
         return "\n  - ".join(map(in_python, self.said))
@@ -147,7 +149,7 @@ class ShoalError(Exception):
         """One error for many findings, as they read, each said once: the first is the message, the
         others follow it.
         """
-        first, *more = dict.fromkeys(str(finding) for finding in findings)
+        first, *more = {str(finding): finding for finding in findings}.values()
         return cls(first, more)
 
     @classmethod
@@ -157,7 +159,7 @@ class ShoalError(Exception):
             raise cls.from_findings(found)
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: object) -> str:
     shown = _UP_TO_AT.sub(_without_password, _PASSWORD_OPTION.sub(r"\1***", str(text)))
     return _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], shown)
 

@@ -15,7 +15,6 @@ from thorough import comparators_long, examples, in_turn, long_where
 
 PUBLISHING = [m for m in registry.methods().values() if m.verb == "publish"]
 METHODS = [m for m in PUBLISHING if registry.socket_of(m.implementation, m.verb) is Partitioner]
-RECODERS = [m for m in PUBLISHING if m.recodes_globally]
 
 
 def variants(method: registry.Method):

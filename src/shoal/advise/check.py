@@ -14,7 +14,7 @@ from shoal.auditor.verdict import of_cells
 from shoal.connectors.frames import Frame
 from shoal.data.classes import Classes
 from shoal.data.findings import AttributeFinding, Fault
-from shoal.data.hierarchies.paths import diagnose, values_without_leaf
+from shoal.data.hierarchies.paths import diagnose
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
@@ -24,7 +24,7 @@ from shoal.policy.binding.columns import check_columns, input_warnings, populati
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import linked_warnings, read_linked
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bind, bind_attributes
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
 from shoal.policy.linked import link_findings
@@ -179,9 +179,12 @@ class _PolicyWithTable:
     def findings(self) -> list[AttributeFinding]:
         """All but what the method finds; faulty attributes are left out where others are bound."""
         findings = self.findings_by_name()
-        # columns and attributes that do not match can't be bound
-        if self.table is None or any(one.message.startswith("column") for one in findings):
+        if self.table is None:
             return findings
+        if any(one.message.startswith("column") for one in findings):
+            named = [n for n in self.table.names if n in self.policy.model.attributes]
+            columns = ((name, self.table.column(name)) for name in named)
+            return [*findings, *_plain(bind_attributes(columns, self.policy)[1])]
         rest = self._sound_part(findings)
         while rest is not None:
             findings += rest._bound_findings()
@@ -196,8 +199,6 @@ class _PolicyWithTable:
         findings = _plain(policy.open_questions())
         findings += _plain([] if table is None else check_columns(table.names, policy.tables))
         findings += _table_findings(policy.tables)
-        if table is not None:
-            findings += _maker_findings(policy.model, table)
         return findings
 
     def _bound_findings(self) -> list[AttributeFinding]:
@@ -258,27 +259,6 @@ def _table_findings(tables: PolicyTables) -> list[AttributeFinding]:
                 findings += diagnose(read_paths(tables.base / attribute.hierarchy, name), name)
             except InputError as unfit:
                 findings += _plain(unfit.said)
-    return findings
-
-
-def _maker_findings(model: PolicyModel, table: Table) -> list[AttributeFinding]:
-    """Values that the rule of a made hierarchy has no place for."""
-    findings: list[AttributeFinding] = []
-    for name, attribute in model.attributes.items():
-        if isinstance(attribute.hierarchy, dict) and name in table.names:
-            ((kind, argument),) = attribute.hierarchy.items()
-            column = table.column(name)
-            present = [i for i, cell in enumerate(column.cells) if model.is_value(cell)]
-            values = np.array([column.cells[i] for i in present], dtype=object)
-            try:
-                findings += values_without_leaf(
-                    registry.makers()[kind].from_spec(argument),
-                    name,
-                    values,
-                    column.counts()[present],
-                )
-            except InputError as unfit:
-                findings += _plain([f"attribute '{name}': {text}" for text in unfit.said])
     return findings
 
 

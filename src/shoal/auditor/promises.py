@@ -52,9 +52,9 @@ class Measures:
         self._together: list[Together] = []
         self._table: Classes | None = None
         has_reference = reference is not None
-        findings = [each for model in models for each in _not_for_streams(model, has_reference)]
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(
+            each for model in models for each in _not_for_streams(model, has_reference)
+        )
         close = [model for model in models if model.model == "t-closeness"]
         if close and reference is not None:
             self._refer_to(reference, {name for model in close for name in model.attributes})

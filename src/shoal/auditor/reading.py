@@ -90,8 +90,7 @@ def _with_withheld_values(
     sensitive, unfit = encode_sensitive_columns(
         Table(pl.DataFrame(columns)), problem.schema, problem.earlier
     )
-    if unfit:
-        raise InputError.from_findings(unfit)
+    InputError.raise_for(unfit)
     return sensitive
 
 

@@ -362,8 +362,7 @@ def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
     """Warns of cells that gave no number, but suppressed ones and usual words for no value."""
     ends = read.struct.field("lo") if read.dtype == pl.Struct else read
     shows_text = ~as_text(cells).fill_null("").is_in([render.suppressed, *NO_VALUE])
-    lost = int((ends.is_null() & shows_text).sum())
-    if lost:
+    if lost := int((ends.is_null() & shows_text).sum()):
         cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"
         text = f"column '{cells.name}': {cells_are} as asked, and null; see numbers='published'"
         warn(ReleaseWarning(NOT_NUMBERS, text, cells.name))
@@ -372,8 +371,7 @@ def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
 def _warn_of_signs(name: str, read: pl.Series) -> None:
     """Warns of numbers that seem to stand for no value where the certificate names no such sign."""
     numbers = read.struct.field("lo") if read.dtype == pl.Struct else read
-    doubtful = sum(ColumnCells.of(encode_text(as_text(numbers))).doubtful.values())
-    if doubtful:
+    if doubtful := sum(ColumnCells.of(encode_text(as_text(numbers))).doubtful.values()):
         text = (
             f"column '{name}': a usual sign for no value is read as a number in {doubtful}"
             " cells, as the certificate does not list it; leave them out of means, or publish again"

@@ -378,8 +378,8 @@ def status_of(arguments: list[str]) -> int:
     an object on standard output.
     """
 
-    def fail(status: int, *message: object) -> int:
-        _say(arguments, status, [printable(str(line)) for line in message])
+    def fail(status: int, *message: object, found: Sequence[object] = ()) -> int:
+        _say(arguments, status, [printable(str(line)) for line in message], found or message)
         return status
 
     try:
@@ -387,7 +387,7 @@ def status_of(arguments: list[str]) -> int:
         status = int(app(arguments, standalone_mode=False) or 0)
         return fail(status, NOTHING_WRITTEN) if status == INTERRUPTED else status
     except ShoalError as error:
-        return fail(error.exit_status, *error.said)
+        return fail(error.exit_status, *error.said, found=error.found)
     except (KeyboardInterrupt, typer.Abort):
         return fail(INTERRUPTED, NOTHING_WRITTEN)
     except typer.Exit as stop:
@@ -445,7 +445,7 @@ def _only_lists(arguments: list[str]) -> bool:
     return arguments[:1] == ["methods"] or not {"--schema", "--help"}.isdisjoint(arguments)
 
 
-def _say(arguments: list[str], status: int, lines: list[str]) -> None:
+def _say(arguments: list[str], status: int, lines: list[str], found: Sequence[object]) -> None:
     from shoal.cli.progress import say, using
 
     is_log_json = "--log=json" in arguments or ("--log", "json") in pairwise(arguments)
@@ -454,7 +454,8 @@ def _say(arguments: list[str], status: int, lines: list[str]) -> None:
             for line in lines:
                 say(f"shoal: {line}", "error")
         if "--json" in arguments:
-            error = {"status": status, "message": lines[0], "findings": lines[1:]}
+            rows = [[*getattr(one, "rows", ())] for one in found]
+            error = {"status": status, "message": lines[0], "findings": lines[1:], "rows": rows}
             typer.echo(json.dumps({"error": error}, indent=2, ensure_ascii=False))
 
 

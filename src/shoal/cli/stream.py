@@ -33,7 +33,9 @@ def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
     strict: bool = option(
-        "--strict", "Exit status 1 if a stream is silent, stopped or failed, too.", False
+        "--strict",
+        "Exit status 1 if a stream is silent, stopped or failed, or set records aside, too.",
+        False,
     ),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
@@ -59,7 +61,9 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
-    good &= not strict or not any(one.is_silent or one.is_halted for one in found.values())
+    good &= not strict or not any(
+        one.is_silent or one.is_halted or one["records"]["set_aside"] for one in found.values()
+    )
     raise typer.Exit(0 if good else 1)
 
 

@@ -15,7 +15,6 @@ from polars.selectors import by_name
 
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.page_sizes import unpacked_parts
-from shoal.data.findings import MOST_LISTED
 from shoal.data.regular_files import CELL, SHORT, most_unpacked, require_room
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, library_errors_as
@@ -26,6 +25,7 @@ FARTHEST_DAY = 95_000_000
 
 INCOMPLETE = "is not a complete {} file; write it again"
 MOST_DIGITS = 38
+_MOST_NAMED = 5
 
 
 def table_errors(path: str | Path, kind: str, what: str) -> AbstractContextManager[None]:
@@ -128,7 +128,7 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     # objects may be keyed by values, such as people's names, and are in few records then
     few = [name for name in odd if 0 < frame.height <= 2 * frame[name].null_count()]
     held = {name: _holding(frame[name]) for name in odd}
-    _refuse(where, held, are_named=len(odd) <= MOST_LISTED and len(few) < 2)
+    _refuse(where, held, are_named=len(odd) <= _MOST_NAMED and len(few) < 2)
     for column in frame:
         if reading.needs(column.name) and _holds_null(column):
             raise InputError(

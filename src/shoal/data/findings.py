@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.data.table import Column
 
-MOST_LISTED = 5
+MOST_LISTED = 20
 MOST_NAMED = 3
 
 
@@ -37,6 +37,7 @@ class AttributeFinding:
 
     count: how many labels, rows or records it concerns, as the message says.
     values: the labels or values concerned; for the owner's eyes only, and never in the message.
+    rows: those concerned, from 1, as far as they are known and kept.
     """
 
     kind: Fault
@@ -44,6 +45,7 @@ class AttributeFinding:
     count: int
     message: str
     values: tuple[str, ...] = field(default=(), repr=False)
+    rows: tuple[int, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return self.message
@@ -55,15 +57,17 @@ def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> 
     cells: (cells,) bool.
     """
     count = int(column.counts()[cells].sum())
-    listed = listed_rows(column.rows_of(cells).tolist(), count)
+    rows = column.rows_of(cells).tolist()
     records = f"{count} record{'s' if count > 1 else ''}"
-    message = f"attribute '{column.name}': {records} {what} ({listed}); {remedy}"
+    message = f"attribute '{column.name}': {records} {what} ({listed_rows(rows, count)}); {remedy}"
     values = tuple(np.array(column.cells, dtype=object)[cells])
-    return AttributeFinding(Fault.MISFIT, column.name, count, message, values)
+    return AttributeFinding(
+        Fault.MISFIT, column.name, count, message, values, tuple(row + 1 for row in rows)
+    )
 
 
 def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
-    """0-based rows in words, from 1: `row 7`, or `rows 1, 2, 3, 4, 5 and 12 more`.
+    """0-based rows in words, from 1: `row 7`, or `rows 1, 2 and 12 more`.
 
     count: of all, where `rows` are only the first of them.
     """

@@ -20,6 +20,8 @@ from shoal.data.room import IN_MEMORY, Room, blocks
 HEAD = 1000
 """Texts that show whether those of a column repeat."""
 
+MOST_KEPT = 100_000
+"""Rows that a finding is kept of."""
 FEW = 200
 """Texts that Python encodes sooner than Polars; their codes fit a byte."""
 
@@ -64,8 +66,8 @@ class Column:
         parts = [places_in(texts, c.texts)[c.codes] for c in (self, other)]
         return Column(self.name, np.concatenate(parts), texts, self.was_number)
 
-    def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:
-        """The first few 0-based rows that hold one of these cells. cells: (cells,) bool."""
+    def rows_of(self, cells: np.ndarray, most: int = MOST_KEPT) -> np.ndarray:
+        """The first 0-based rows that hold one of these cells. cells: (cells,) bool."""
         if self.source is not None:
             return np.sort(self.source[cells[self.codes]])[:most]
         found = np.zeros(0, dtype=np.int64)

@@ -4,6 +4,7 @@ each label to its parent.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -117,12 +118,12 @@ def declared_hierarchy(
             return maker.make(np.array([]))
         values = np.array(column.cells, dtype=object)[is_value]
         findings = values_without_leaf(maker, name, values, column.counts()[is_value])
-        if findings:
-            unplaced = is_value.copy()
-            unplaced[is_value] = maker.values_without_leaf(values)
-            rows = listed_rows(column.rows_of(unplaced).tolist(), findings[0].count)
-            message = findings[0].message.removeprefix(f"attribute '{name}': ")
-            raise InputError(f"{message} ({rows})")
-        return maker.make(values)
+        if not findings:
+            return maker.make(values)
     except InputError as wrong:
         raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.said[1:]) from None
+    unplaced = is_value.copy()
+    unplaced[is_value] = maker.values_without_leaf(values)
+    rows = column.rows_of(unplaced).tolist()
+    message = f"{findings[0].message} ({listed_rows(rows, findings[0].count)})"
+    raise InputError(replace(findings[0], message=message, rows=tuple(row + 1 for row in rows)))

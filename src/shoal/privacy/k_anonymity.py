@@ -88,15 +88,12 @@ class KAnonymity(Promise):
         return too_few_subjects(self.model, self.k, whole_table)
 
     def _cells(self, classes: Classes) -> list[np.ndarray]:
-        unknown = [name for name in self.attributes if name not in classes.quasi]
-        if unknown:
-            raise InputError.from_findings(
-                [
-                    f"promise '{self.model}': attribute '{name}' is not a quasi-identifier; correct"
-                    " the policy"
-                    for name in unknown
-                ]
-            )
+        InputError.raise_for(
+            f"promise '{self.model}': attribute '{name}' is not a quasi-identifier; correct the"
+            " policy"
+            for name in self.attributes
+            if name not in classes.quasi
+        )
         return [classes.quasi[name] for name in self.attributes]
 
 

@@ -27,9 +27,7 @@ def joined(quasi: pl.DataFrame, sensitive: pl.DataFrame, name: str) -> pl.DataFr
 
     Raises InputError with everything by which the two do not fit each other.
     """
-    findings = _column_findings(quasi, sensitive, name)
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(_column_findings(quasi, sensitive, name))
     group, values_group = _whole(quasi[GROUP]), _whole(sensitive[GROUP])
     count = _whole(sensitive[COUNT])
     odd = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args, overload
@@ -17,13 +17,12 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarning, warn
+from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, warn
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
 from shoal.policy.parameters import require_choice, require_flag, with_keywords
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.policy.proposal.cells import signs_of_no_value
 from shoal.reports.text import summary
 from shoal.tables import publish as job
 from shoal.tables import request
@@ -258,12 +257,7 @@ def publish(
     )
     with cores.using(threads):
         done = job.publication(cast("FrameT", frame), policy, wanted, columns)
-    signs: list[ReleaseWarning] = []
-    if policy is None:
-        original = done.policy.tables.table_given(cast("FrameT", frame))
-        missing = done.policy.model.missing_values
-        signs = signs_of_no_value(original, as_it_is(done.data).columns, missing)
-    warn_of(done.certificate, signs)
+    warn_of(done.certificate)
     return Publication(**vars(done))
 
 
@@ -312,13 +306,11 @@ def fuse(
     return Publication(**vars(done))
 
 
-def warn_of(
-    certificate: Certificate, more: Iterable[ReleaseWarning] = (), once: bool = False
-) -> None:
-    """Warns who called the public function of what the certificate warns about, and of more; of a
-    column that others may know once, if it was measured whom it singles out. once: as of `warn`.
+def warn_of(certificate: Certificate, once: bool = False) -> None:
+    """Warns who called the public function of what the certificate warns about; of a column that
+    others may know once, if it was measured whom it singles out. once: as of `warn`.
     """
     measured = {one.column for one in certificate.warnings if one.code == PLAIN_SINGLES_OUT}
-    for warning in (*certificate.warnings, *more):
+    for warning in certificate.warnings:
         if warning.code != QUASI_LEFT_OUT or warning.column not in measured:
             warn(warning, once)

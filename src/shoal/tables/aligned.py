@@ -232,7 +232,7 @@ def find_united(
             raise
         require_k_left(kept, k)
         gone = f"without the {withheld} people who are withheld beside other releases, "
-        raise InfeasibleError(gone + str(error)) from error
+        raise InfeasibleError(gone + str(error)) from None
     assert not isinstance(classes, Cut)
     progress("uniting classes that too few people fit")
     started = time.process_time()

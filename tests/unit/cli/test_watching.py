@@ -100,9 +100,9 @@ def test_what_fails_under_json_prints_an_error_object(shoal):
         done = shoal(*command.split())
         error = json.loads(done.out)["error"]
         assert error["status"] == done.status == 2
-        assert [error["message"], *error["findings"]] == [
-            line.removeprefix("shoal: ") for line in done.err.splitlines()
-        ]
+        said = [line.removeprefix("shoal: ") for line in done.err.splitlines()]
+        assert [error["message"], *error["findings"]] == said
+        assert len(error["rows"]) == len(said)
 
 
 def test_a_silent_stream_is_a_failure_only_where_that_is_asked(shoal):

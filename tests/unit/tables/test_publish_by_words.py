@@ -350,15 +350,16 @@ def test_without_a_label_the_only_sensitive_category_is_predicted(sample_table):
 def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():
     frame = pl.DataFrame({"job": ["?", "cook"] * 4, "left": ["NA", "x"] * 4, "age": [1, 2] * 4})
     words = {"sensitive": "job", "drop": "left", "k": 2}
-    with pytest.warns(shoal.ReleaseWarning) as caught:
-        shoal.publish(frame, quasi="age", **words)
-    (sign,) = [one.message for one in caught if one.message.code == "sign-of-no-value"]
-    assert sign.column == "job"
-    assert "stands in 4 records" in sign.text
-    assert "?" not in sign.text
     policy = shoal.Policy.from_columns(frame, quasi="age", **words)
+    for given in ({"quasi": "age", **words}, {"policy": policy}):
+        with pytest.warns(shoal.ReleaseWarning) as caught:
+            shoal.publish(frame, **given)
+        (sign,) = [one.message for one in caught if one.message.code == "sign-of-no-value"]
+        assert sign.column == "job"
+        assert "stands in 4 records" in sign.text
+        assert "?" not in sign.text
     with pytest.warns(shoal.ReleaseWarning) as caught:
-        shoal.publish(frame, policy)
+        shoal.publish(frame, policy, missing_values=["?"])
     assert not [one for one in caught if one.message.code == "sign-of-no-value"]
 
 

@@ -322,10 +322,9 @@ def external_list(
 
 
 def _require(table: Table, names: list[str]) -> None:
-    findings = [
+    InputError.raise_for(
         f"population: has no column '{name}'; add it" for name in names if name not in table.names
-    ]
-    InputError.raise_for(findings)
+    )
 
 
 NO_CONTROL = "the releases of a ledger are not published again without some people"

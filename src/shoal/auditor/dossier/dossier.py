@@ -80,15 +80,11 @@ def profile_names() -> list[str]:
 def read_profiles(names: Sequence[str]) -> list[Profile]:
     """The profiles of these names, `DEFAULT` where none is named; raises InputError."""
     known = profile_names()
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError.from_findings(
-            [
-                f"profile '{name}': unknown; {suggestion(name, known)}choose one of"
-                f" {', '.join(known)}"
-                for name in unknown
-            ]
-        )
+    InputError.raise_for(
+        f"profile '{name}': unknown; {suggestion(name, known)}choose one of {', '.join(known)}"
+        for name in names
+        if name not in known
+    )
     profiles = []
     for name in dict.fromkeys(names or [DEFAULT]):
         content = yaml.safe_load((PROFILES / f"{name}{SUFFIX}").read_text("utf-8"))

@@ -90,7 +90,7 @@ def audit_linked(
         )
     if original is not None:
         progress("reading the original")
-        own = read_linked(original, problem, further)
+        own = read_linked(original, problem, further, warns=True)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
     output = None

@@ -55,7 +55,8 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     hashes = {name: files.table_sha256(p.path) for name, p in table_places(path).places.items()}
     if len(hashes) == 1:  # of one table that has nothing below it
         hashes = {PEOPLE: next(iter(hashes.values()))}
-    yield _files(stated, hashes)
+    as_certified = _files(stated, hashes)
+    yield as_certified
     yield consistency(stated)
     if reader.policy is None:
         compared = "files were compared by their hashes, figures with one another"
@@ -70,9 +71,16 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     is_of_files = stated.verb == "audit" and stated.at("linked", "audited") == "files"
     original = None if is_of_files else reader.original
     is_whole = is_of_files or original is not None
-    again = audit_linked(
-        path, reader.policy, original, progress=progress, may_lack_dates=True
-    ).certificate
+    try:
+        again = audit_linked(
+            path, reader.policy, original, progress=progress, may_lack_dates=True
+        ).certificate
+    except InputError as unreadable:
+        if as_certified.ok:
+            raise
+        said = "; ".join(unreadable.said)
+        yield Check("output", False, f"can't be read as the certificate says; {said}")
+        return
     keys: tuple[str, ...] = MEASURED
     if reader.original is not None:
         yield of_original(stated, (again["input"] or {}).get("sha256"))

@@ -143,7 +143,8 @@ def _check_numbers(frame: pl.DataFrame, address: TableAddress) -> None:
         changed = RowsChanged(
             f"{address.where}: its column '{ROW}' does not count from 1 without a gap, so rows were"
             " added or taken away; publish it again, a stream with a new --checkpoint, into a new"
-            f" table, or into this one once it is dropped and '{STREAMS}' has no line of it"
+            f" table, or into this one once it is dropped and '{STREAMS}' has no line of it; if the"
+            " column is not Shoal's, give it another name, such as in a view"
         )
         changed.sha256 = rows_sha256(frame)
         raise changed

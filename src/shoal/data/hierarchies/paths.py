@@ -270,9 +270,7 @@ def values_without_leaf(
 
 def refuse_values_without_leaf(rule: Rule, values: np.ndarray) -> None:
     """Raises InputError where a maker has no place for some of the values."""
-    findings = values_without_leaf(rule, "", values)
-    if findings:
-        raise InputError.from_findings([finding.message for finding in findings])
+    InputError.raise_for(values_without_leaf(rule, "", values))
 
 
 class _Report:

@@ -26,7 +26,7 @@ from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
-from shoal.policy.proposal.cells import ColumnCells, TextsOf
+from shoal.policy.proposal.cells import ColumnCells, TextsOf, signs_of_no_value
 from shoal.policy.proposal.notation import (
     DECIMAL_OR_GROUP,
     FoundNotation,
@@ -367,9 +367,16 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     is taken to be its own person, values that look alike, and rows that may be nobody.
     """
     assumed = [] if model.subject_columns else people_assumed(table, model)
-    named = named_like_data(table, model)
-    odd = [*read_as_text(table, model), *written_alike(table, model), *spare_rows(table, model)]
-    return [*assumed, *odd, *named]
+    odd = [*cell_warnings(table, model), *spare_rows(table, model)]
+    return [*assumed, *odd, *named_like_data(table, model)]
+
+
+def cell_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
+    """What the cells of a table's columns give reason to say."""
+    roles = {name: one.role for name, one in model.attributes.items()}
+    shown = [name for name in table.names if roles.get(name, model.other) in _SHOWN]
+    signs = signs_of_no_value(table, shown, model.no_names)
+    return [*read_as_text(table, model), *written_alike(table, model), *signs]
 
 
 def audit_warnings(

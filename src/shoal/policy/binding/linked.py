@@ -154,7 +154,7 @@ def _rows_of(
         rows = _rows(orphans)
         return None, [
             f"{about(declared)}{rows} to no row of '{declared.parent}' by '{declared.link}'"
-            f" ({listed_rows(orphans[:5].tolist(), len(orphans))}); complete"
+            f" ({listed_rows(orphans.tolist())}); complete"
             f" '{declared.parent}', or take them out"
         ]
     order = np.argsort(parents, kind="stable")
@@ -184,7 +184,7 @@ def _repeated_keys(one: GroupedTable, model: PolicyModel) -> list[str]:
         findings.append(f"{where}: is empty in {unnamed} rows; give every row its key")
     repeated = np.flatnonzero(~names_of(column).is_first_distinct().to_numpy())
     if len(repeated):
-        rows = listed_rows(one.source[repeated[:5]].tolist(), len(repeated))
+        rows = listed_rows(one.source[repeated].tolist())
         what = "names a person again" if one.declared.parent is None else "repeats a key"
         findings.append(f"{where}: {what} ({rows}); keep one row of each")
     return findings
@@ -202,7 +202,7 @@ def _about_two_people(one: GroupedTable, found: Mapping[str, GroupedTable]) -> l
     others = np.flatnonzero((names_of(one.table.frame[named[0]]) != owners).to_numpy())
     if not len(others):
         return []
-    rows = listed_rows(np.sort(one.source[others])[:5].tolist(), len(others))
+    rows = listed_rows(np.sort(one.source[others]).tolist())
     return [
         f"{about(one.declared)}{_rows(others)} to one person by '{one.declared.link}' and to"
         f" another by '{named[0]}' ({rows}); correct them"
@@ -327,7 +327,7 @@ def _days(one: GroupedTable, column: str, model: PolicyModel) -> tuple[pl.Series
     rows = np.sort(one.source[cells.is_in(odd).arg_true().to_numpy()])
     return days, [
         f"attribute '{one.declared.name}.{column}': {len(rows)} cells are not dates"
-        f" ({listed_rows(rows[:5].tolist(), len(rows))}); correct them, say how dates are written,"
+        f" ({listed_rows(rows.tolist())}); correct them, say how dates are written,"
         " such as --read dates=%d.%m.%Y, or list the text under 'missing_values'"
     ]
 

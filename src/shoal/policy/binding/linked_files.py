@@ -14,11 +14,11 @@ from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.connectors.table_places import place_of_several, table_places
 from shoal.data.linked import PEOPLE
-from shoal.data.person_names import without_nobody
+from shoal.data.person_names import warn_of_nobody, without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks
 from shoal.errors import InputError
-from shoal.policy.binding.columns import people_doubted, read_as_text, written_alike
+from shoal.policy.binding.columns import cell_warnings, people_doubted
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.problem import LinkedProblem
 
@@ -47,14 +47,21 @@ class LinkedSources:
 
 
 def read_linked(
-    source: object, problem: LinkedProblem, further: Mapping[str, str] | None = None
+    source: object,
+    problem: LinkedProblem,
+    further: Mapping[str, str] | None = None,
+    *,
+    warns: bool = False,
 ) -> LinkedSources:
     """The tables that a problem is about, with decimal points and ISO dates; raises InputError with
     every finding of every table, and for what is no `LinkedSource`.
 
-    further: more tables by name, beside the source.
+    further: more tables by name, beside the source. warns: of rows without any value in frames.
     """
-    return _read(source, problem, further, _original)
+    sources = _read(source, problem, further, _original)
+    if warns and not sources.hashes:
+        warn_of_nobody(sources.remarks)
+    return sources
 
 
 def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[ReleaseWarning]:
@@ -73,8 +80,7 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
             # its keys differ, but for their spelling
             if one.doubts_keys and one.columns != (declared.key,)
         ]
-        alike = (*written_alike(table, model), *read_as_text(table, model))
-        found += [one.at(f"table '{declared.name}'") for one in alike]
+        found += [one.at(f"table '{declared.name}'") for one in cell_warnings(table, model)]
     return found
 
 

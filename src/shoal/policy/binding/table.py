@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes, encode_sensitive_columns, values_of_nobody
-from shoal.data.encoding import EncodedTable, encode, encode_populations
+from shoal.data.encoding import EncodedTable, encode, encode_attribute, encode_populations
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -155,23 +155,28 @@ def bind_attributes(
     columns: Iterable[tuple[str, Column | None]],
     policy: Policy,
     opaque: frozenset[str] = frozenset(),
-) -> tuple[Problem | None, list[str]]:
+) -> tuple[Problem | None, list[Any]]:
     """The problem of these columns, or every finding.
 
     columns: by name, the values that tell a domain, an order or leaves; None where they are not at
         hand. opaque: those whose order or hierarchy followed from data that is not at hand.
     """
-    attributes, findings = [], []
+    attributes, read, findings = [], dict[str, Column](), list[Any]()
     for name, column in columns:
         try:
             attributes.append(_bound(name, column, policy.tables, name in opaque))
+            if column is not None and not policy.model.population_names:
+                read[name] = column
         except InputError as broken:
-            findings += broken.said
+            findings += broken.found
     render = policy.render
     findings += _mark_findings(attributes, render)
+    schema = _schema(policy.model, attributes, render)
     if findings:
+        for one in schema.quasi:  # all at once, as the cells of each are at hand
+            findings += encode_attribute(one, read[one.name], schema)[1] if one.name in read else []
         return None, findings
-    return Problem(_schema(policy.model, attributes, render), policy), []
+    return Problem(schema, policy), []
 
 
 def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool) -> Attribute:

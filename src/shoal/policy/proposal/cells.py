@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST
-from shoal.data.table import Column, Table, as_text
+from shoal.data.table import Column, Table
 from shoal.data.warnings import SIGN_OF_NO_VALUE, ReleaseWarning
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
@@ -37,20 +37,17 @@ TOGETHER = 100_000
 def signs_of_no_value(
     table: Table, names: Iterable[str], missing: Collection[str]
 ) -> list[ReleaseWarning]:
-    """The columns of these names where a usual sign for no value is taken for a value: all but
-    those that are listed as missing.
+    """A warning for each column of these names where a usual sign for no value is taken for a
+    value: all but those that are listed as missing.
     """
     found = []
     for name in names:
-        cells = table.frame[name]
-        signs = [] if cells.dtype.is_numeric() else [one for one in NO_VALUE if one not in missing]
-        doubted = ColumnCells.of(table.column(name)).doubtful.items()
-        doubtful = sum(count for sign, count in doubted if sign not in missing)
-        if records := int(as_text(cells).is_in(signs).sum()) + doubtful:
+        column = table.column(name)
+        signs = {*ColumnCells.of(column).absent}.difference(missing)
+        if records := int(column.counts()[column.texts.is_in([*signs]).to_numpy()].sum()):
             text = (
-                f"'{name}': a usual sign for no value stands in {records} records, and is published"
-                " as a value; read such cells as missing (na_values= in pandas, null_values= in"
-                " Polars), or list them in missing_values="
+                f"attribute '{name}': a usual sign for no value stands in {records} records, and is"
+                " published as a value; list such texts under 'missing_values'"
             )
             found.append(ReleaseWarning(SIGN_OF_NO_VALUE, text, name))
     return found

@@ -52,13 +52,13 @@ from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InputError
 from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search import subtrees
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, rounded_cut
 from shoal.search.most_classes import Diversity, cut_for_most, diversity_of, with_less_loss
-from shoal.search.segments import ROWS, STABLE, costs_of, cut_by_rule
+from shoal.search.segments import ROWS, STABLE, costs_of, cut_by_rule, require_people
 from shoal.tables.kernels import class_refinement
 
 PAPER = {
@@ -217,11 +217,7 @@ class RoundedPartition(SearchingPartitioner):
         With several records per subject or promises beyond k: classes that keep every promise, as
         many as the cuts find. Raises InfeasibleError when there are fewer than k subjects.
         """
-        if matrix.people < promises.k:
-            raise InfeasibleError(
-                f"k-anonymity: {matrix.people} subjects can't form a class of {promises.k}; "
-                f"lower k to at most {matrix.people}, or add records"
-            )
+        require_people(matrix, promises)
         if matrix.attributes == 0:
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"

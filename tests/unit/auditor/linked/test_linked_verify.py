@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -228,6 +230,11 @@ def test_a_database_is_verified_as_a_whole(published, tmp_path):
         assert dossier(name, context={"version": 1}, policy=policy).content
     with pytest.raises(InputError, match="name the database without 'table'"):
         verify(f"sqlite:///{place}?table=people", policy=policy)
+    with closing(sqlite3.connect(place)) as file, file:
+        file.execute("DELETE FROM people WHERE shoal_row = 3")
+    found = {check.name: check for check in verify(place, policy=policy)}
+    assert failing(found) == ["file", "output"]
+    assert "rows were added or taken away" in found["output"].text
 
 
 def test_another_original_and_a_k_that_the_files_do_not_keep_are_noticed(copied):
