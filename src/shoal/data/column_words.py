@@ -339,6 +339,11 @@ class ColumnName:
         return (self.kind == "number" and not self.core) or self.has("alias")
 
     @property
+    def is_stay(self) -> bool:
+        """Whether its last word is one for what happens at one time, such as a session."""
+        return not meanings()["session"].isdisjoint(self.words[-1:])
+
+    @property
     def begins_with_no(self) -> bool:
         """Whether it is `No.` and one more word, which names a number rather than counts."""
         return self.words[0] == "no" and len(self.words) == 2
@@ -453,10 +458,6 @@ def _is_contact(name: ColumnName) -> bool:
     return len(name.core) == 1 or not (found <= meanings()["weak_contact"] or name.has("flag"))
 
 
-def _is_other_contact(name: ColumnName) -> bool:
-    return name.says_number or (len(name.core) == 1 and name.ends("other_end"))
-
-
 def _is_proxy(name: ColumnName) -> bool:
     is_numbered = name.has("proxy") and name.says_number and not name.has("group", "thing")
     # as eye trackers call whom they record
@@ -476,7 +477,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("civil", lambda name: name.has("civil") and (name.says_number or not name.ends("ambiguous"))),
     ("contact", lambda name: name.has("profile") and name.has("web")),
     ("contact", _is_contact),
-    ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
+    ("contact", lambda name: name.has("other_end") and (name.says_number or len(name.core) == 1)),
     ("", lambda name: name.has("other_end")),
     ("name", _is_full_name),
     ("first", lambda name: name.has("first") and (len(name.core) == 1 or name.has("name"))),

@@ -27,6 +27,8 @@ FEW_CELLS = 2_000  # different values among some rows, up to which a column is e
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
+FEWEST = 10  # distinct values, and repeats, below which a name must say more
+MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
@@ -191,6 +193,8 @@ class People:
     @classmethod
     def together(cls, parts: "Sequence[People]") -> "People":
         """Records by several columns; those that lack a part are nobody's."""
+        if len(parts) == 1:
+            return parts[0]
         is_value = np.logical_and.reduce([part.is_value for part in parts])
         room = prod(part.room for part in parts)
         if not 0 < room <= MOST_KEYS:
@@ -240,6 +244,10 @@ class People:
     def repeated(self) -> int:
         """Records beyond the first of everybody."""
         return self.records - self.distinct
+
+    def repeat_seldom(self, least: int) -> bool:
+        """Whether at least this number of records are repeated, but few of each."""
+        return least <= self.repeated < MOST_TO_A_NUMBER * self.distinct
 
     @property
     def most(self) -> int:
@@ -325,9 +333,7 @@ class PersonColumn:
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
-        shown = dict(
-            zip(_SHOWN, some.alias("cell").to_frame().select(**_SHOWN).row(0), strict=True)
-        )
+        shown = some.alias("cell").to_frame().select(**_SHOWN).row(0, named=True)
         self.holds_zero: bool = shown["zero"]
         self.length = shown["shortest"] if shown["shortest"] == shown["longest"] else 0  # 0: differ
         self.is_grouped: bool = shown["grouped"]
@@ -353,6 +359,15 @@ class PersonColumn:
     def has_values(self, least: int) -> bool:
         """Whether at least this number of values differ; counted where some rows can't tell."""
         return self.seen >= least or self.people.distinct >= least
+
+    def has_few(self, most: int) -> bool:
+        """Whether it has two values or more, up to this number."""
+        return self.varies and not self.has_values(most + 1)
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether some values, of which some repeat, may be people."""
+        return self.has_values(FEWEST) and self.repeats(FEWEST)
 
     def repeats(self, least: int = 1) -> bool:
         """Whether at least this number of records repeat a value; counted where rows can't tell."""

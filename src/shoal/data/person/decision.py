@@ -15,10 +15,8 @@ import numpy as np
 from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
-    FEWEST,
     MANY,
     MOST_ROWS,
-    MOST_TO_A_NUMBER,
     RANK,
     Candidate,
     by_name,
@@ -29,7 +27,15 @@ from shoal.data.person.candidates import (
     recurring,
     single_candidates,
 )
-from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
+from shoal.data.person.columns import (
+    FEWEST,
+    FULL_NAMES,
+    MOST_TO_A_NUMBER,
+    NO_NUMBERS,
+    STRONG,
+    People,
+    PersonColumn,
+)
 from shoal.data.person.keys import in_keys
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
@@ -391,7 +397,10 @@ def _with_pairs(
 def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """Who may be the people, the likeliest first; and their events, cards and sessions."""
     left = _without_twins(kept)
-    inner = _inside(left)
+    sound = [one for one in left if not one.evidence.is_contradicted]
+    solid = [one for one in sound if one.kind in PERSON_BY_NAME]
+    solid = solid or [one for one in sound if one.kind in ("pair", "contact")]
+    inner = [one for one in left if RANK[one.kind] >= RANK["name"] and _is_inside(one, solid)]
     return [one for one in left if one not in inner], inner
 
 
@@ -414,19 +423,10 @@ def _are_twins(one: Candidate, other: Candidate) -> bool:
     return fewer >= ALIKE * more and one.lies_in(other) and other.lies_in(one)
 
 
-def _inside(left: Sequence[Candidate]) -> list[Candidate]:
-    """Events, cards and sessions of people who are numbered otherwise."""
-    sound = [one for one in left if not one.evidence.is_contradicted]
-    solid = [one for one in sound if one.kind in PERSON_BY_NAME]
-    solid = solid or [one for one in sound if one.kind in ("pair", "contact")]
-    return [
-        one
-        for one in left
-        if RANK[one.kind] >= RANK["name"]
-        and any(
-            whole.people.distinct < one.people.distinct and one.lies_in(whole) for whole in solid
-        )
-    ]
+def _is_inside(one: Candidate, solid: Sequence[Candidate]) -> bool:
+    """Whether it is of events, cards or sessions of people who are numbered otherwise."""
+    fewer = [whole for whole in solid if whole.people.distinct < one.people.distinct]
+    return any(map(one.lies_in, fewer))
 
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -464,12 +464,15 @@ def _seems_sure(one: Candidate) -> bool:
 def _stated(one: Candidate) -> PersonCandidate:
     """A candidate in counts."""
     people, steady = one.people, one.evidence.steady
-    agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
-    is_named, twins = one.kind not in ("token", "evidence", "part"), tuple(one.twins)
-    counts = people.distinct, people.records, people.most
-    is_part = bool(one.part)
     return PersonCandidate(
-        one.columns, *counts, agreeing, is_named, is_part, twins, one.below, one.part
+        one.columns,
+        *(people.distinct, people.records, people.most),
+        agreeing=tuple(sorted(steady, key=lambda name: -steady[name])),
+        is_named=one.kind not in ("token", "evidence", "part"),
+        is_profile=bool(one.part),
+        twins=tuple(one.twins),
+        below=one.below,
+        part=one.part,
     )
 
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from shoal.data.person.candidates import FEWEST, MANY, MOST_TO_A_NUMBER, Candidate
+from shoal.data.person.candidates import MANY, Candidate
 from shoal.data.person.columns import (
     ANEW,
     COUNTED,
     EXCEPTIONS,
+    FEWEST,
     JOINED,
     LETTERED,
     NEARLY_ALL,
@@ -64,7 +65,7 @@ def _parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
             continue
         for part, look in looks.items():
             people, is_seen = look(column.texts, part)
-            if not FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
+            if not people.repeat_seldom(FEWEST):
                 continue
             one = Candidate((column,), "part", people, part=part)
             found = one.weigh(columns)

@@ -9,18 +9,17 @@ from math import lgamma, prod
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import PERSONAL, mean, meanings
+from shoal.data.column_words import PERSONAL, mean
 from shoal.data.person.candidates import (
     CROSSING,
-    FEWEST,
     FEWEST_CODES,
     MANY,
     MOST_ROWS,
-    MOST_TO_A_NUMBER,
     NEVER,
     RANK,
     Candidate,
     counts_only,
+    each,
     fewest_of_word,
     other_candidates,
     people_of,
@@ -28,8 +27,10 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import (
     ANEW,
     EXCEPTIONS,
+    FEWEST,
     FULL_NAMES,
     LEAST_ZEROS,
+    MOST_TO_A_NUMBER,
     NEARLY_ALL,
     NO_NUMBERS,
     UNMISTAKABLE,
@@ -57,7 +58,8 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """Columns whose values recur, once in each wave; by chance, many would occur twice in one. A
     wave is one of the few values of a column, or one pair of values of two columns.
     """
-    waves = [c for c in columns if _may_be_wave(c)]
+    waves = [c for c in columns if c.has_few(MOST_WAVES)]
+    waves = [c for c in waves if not c.name.has("sex", "age", "birth", "group")]
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
     units = [one for one in other_candidates(columns, ()) if not is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
@@ -71,15 +73,13 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
     found = counted.agg(pl.max("number"), pl.n_unique("number").alias("count"))
     counts = found["count"].to_list()
     ends = list(map(max, found["number"].to_list(), counts))
-    chances = (
-        _ln_choose(end, count) - _ln_choose(max(ends), count)
-        for end, count in zip(ends, counts, strict=True)
-    )
-    return sum(chances) < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
+    def ln_choose(n: float, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
-def _ln_choose(n: float, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+    pairs = zip(ends, counts, strict=True)
+    chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
+    return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -93,7 +93,9 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
     rows = np.sort(np.random.default_rng(7).permutation(rows)[:MOST_ROWS])
     ends = number.texts.gather(rows).str.extract(r"(\d+)\s*$").cast(pl.Float64, strict=False)
     known = [{*other.parts} for other in left]
-    groups = [c for c in columns if _may_be_group(c) and {c, number} not in known]
+    groups = [c for c in columns if c.has_few(MOST_WAVES) and {c, number} not in known]
+    # neither visits nor what says who somebody is
+    groups = [c for c in groups if not c.name.is_personal and c.name.kind != "event"]
     for group in groups if not ends.has_nulls() else ():
         if end_sooner(group.people.keys[rows], ends.to_numpy()):
             pair = Candidate.together(group, number)
@@ -102,29 +104,22 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
     return []
 
 
-def _may_be_group(column: PersonColumn) -> bool:
-    """Whether it has few values, and is neither a visit nor what says who somebody is."""
-    is_few = column.varies and not column.has_values(MOST_WAVES + 1)
-    return is_few and not column.name.is_personal and column.name.kind != "event"
-
-
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """Who may be the people where nothing else is: the last or the first names where there are no
     others, the staff where nobody else is in the table, and households and the like, whose rows may
     be visits of a household rather than its members.
     """
     names = [c for c in columns if c.name.kind in ("first", "last", "name")]
-    parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text"]
-    named = [Candidate((c,), "name", c.people) for c in parts if names == [c]]
+    parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text" and names == [c]]
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
-    found = [Candidate((c,), "evidence", c.people) for c in groups] + named
-    seldom = [
-        one
-        for one in found
-        if one.people.distinct >= MANY
-        and MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
-    ]
-    return seldom + _staff_alone(columns)
+    found = each(groups, "evidence") + each(parts, "name")
+    found = [one for one in found if one.people.distinct >= MANY]
+    found = [one for one in found if one.people.repeat_seldom(MANY)]
+    is_of_others = any(mean(column.name.words, "sensitive") for column in columns)
+    if is_of_others or any(column.name.kind in OF_SOMEBODY for column in columns):
+        return found
+    staff = [c for c in columns if c.name.kind == "staff" and c.look.kind not in NO_NUMBERS]
+    return found + each((c for c in staff if c.may_be_several), "evidence")
 
 
 def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list[Candidate]:
@@ -134,13 +129,16 @@ def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list
     """
     if not is_beside_key and not all(_is_counter(c.parts[0]) for c in of_every_record(columns)):
         return []
-    found = [Candidate((c,), "number", c.people) for c in columns if _may_be_issued(c)]
+    found = each(filter(_may_be_issued, columns), "number")
     names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
+    many = [one for one in found if one.people.distinct > MANY and one.people.repeated >= FEWEST]
     return [
         one
-        for one in found
-        if one.people.distinct > MANY and one.people.repeated >= FEWEST
-        if not any(_differs_within(name, one) for name in names)
+        for one in many
+        if all(
+            people_of((*one.parts, name)).distinct <= CROSSING * one.people.distinct
+            for name in names
+        )
     ]
 
 
@@ -156,16 +154,15 @@ def beside_own(left: list[Candidate], columns: Sequence[PersonColumn]) -> list[C
         left += of_every_record(columns) if mere else []
     named = {c.name.kind for c in own if c.look.token in FULL_NAMES}
     if not named.isdisjoint(("person", "name", "staff")):
-        left = [one for one in left if not _is_few_words(one)]
+        # of few words, it may be a school subject, or who uses what
+        left = [
+            one
+            for one in left
+            if not (one.is_weak and one.parts[0].lacks_digits and not one.parts[0].has_values(MANY))
+        ]
     if not named.isdisjoint(("person", "name")):
         left = [one for one in left if one.kind != "name"]
     return left
-
-
-def _is_few_words(one: Candidate) -> bool:
-    """Whether it may be a school subject, or who uses what, rather than a person's number."""
-    column = one.parts[0]
-    return one.is_weak and column.lacks_digits and not column.has_values(MANY)
 
 
 def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -177,7 +174,7 @@ def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
 def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """What is named for people and differs in each record."""
     named = [c for c in columns if c.name.kind in PERSON_BY_NAME and not c.again]
-    return [Candidate((c,), "person", c.people) for c in named if not c.repeats() and not c.blank]
+    return each((c for c in named if not c.repeats() and not c.blank), "person")
 
 
 def _is_counter(column: PersonColumn) -> bool:
@@ -197,33 +194,8 @@ def _may_be_issued(column: PersonColumn) -> bool:
     return column.is_random or is_group or is_thing
 
 
-def _differs_within(column: PersonColumn, one: Candidate) -> bool:
-    """Whether records of one value hold different ones of a column."""
-    both = Candidate.together(*one.parts, column).people.distinct
-    return both > CROSSING * one.people.distinct
-
-
-def _staff_alone(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """The staff, where no column says anything of anybody else, such as of the sick."""
-    kinds = {column.name.kind for column in columns}
-    is_of_others = any(mean(column.name.words, "sensitive") for column in columns)
-    if is_of_others or not kinds.isdisjoint(OF_SOMEBODY):
-        return []
-    staff = [c for c in columns if c.name.kind == "staff" and c.look.kind not in NO_NUMBERS]
-    return [
-        Candidate((c,), "evidence", c.people)
-        for c in staff
-        if c.has_values(FEWEST) and c.repeats(FEWEST)
-    ]
-
-
 def is_of_no_person(column: PersonColumn) -> bool:
     return column.name.kind in NEVER or column.name.has("animal", "firm")
-
-
-def _may_be_wave(column: PersonColumn) -> bool:
-    is_few = column.varies and not column.has_values(MOST_WAVES + 1)
-    return is_few and not column.name.has("sex", "age", "birth", "group")
 
 
 def _is_seen_once_in_each(unit: Candidate, spans: Iterable[Sequence[PersonColumn]]) -> bool:
@@ -233,11 +205,10 @@ def _is_seen_once_in_each(unit: Candidate, spans: Iterable[Sequence[PersonColumn
     rows = unit.people.sampled(MOST_ROWS)  # of whole units
     for span in spans:
         room = units * prod(column.people.distinct for column in span)
-        if unit.parts[0] in span or not WAVES_SEEN * room <= records <= room:
-            continue
-        keys = [column.people.keys[rows] for column in (unit.parts[0], *span)]
-        if distinct(*keys) * EXCEPTIONS >= len(rows):
-            return True
+        if unit.parts[0] not in span and WAVES_SEEN * room <= records <= room:
+            keys = [column.people.keys[rows] for column in (unit.parts[0], *span)]
+            if distinct(*keys) * EXCEPTIONS >= len(rows):
+                return True
     return False
 
 
@@ -247,7 +218,12 @@ def within_groups(
     """Each number that begins anew in a group, or in the groups of larger ones, with all of them
     together; with None where every record is another one by them, so that rows are people.
     """
-    groups = [column for column in columns if _is_group(column, rejected)]
+    refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
+    groups = [
+        c
+        for c in columns
+        if c.may_number and (c.name.kind == "group" or c.name.is_stay or (c,) in refused)
+    ]
     sure = [one.parts for one in kept if one.evidence.is_confirmed]
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
@@ -310,15 +286,8 @@ def _unnamed_couples(
 ) -> list[tuple[PersonColumn, PersonColumn]]:
     """Numbers, and small whole ones of any name, within whatever else repeats."""
     groups = [c for c in columns if c.may_number and c.repeats(FEWEST)]
-    small = [c for c in groups if c.look.kind == "int" and not c.has_values(LARGEST_WITHIN + 1)]
+    small = [c for c in groups if c.look.kind == "int" and c.has_few(LARGEST_WITHIN)]
     return [(n, g) for n in (*numbers, *small) for g in groups if n is not g]
-
-
-def _is_group(column: PersonColumn, rejected: Sequence[Candidate]) -> bool:
-    refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
-    is_stay = not meanings()["session"].isdisjoint(column.name.words[-1:])
-    is_group = column.name.kind == "group" or is_stay or (column,) in refused
-    return column.may_number and is_group
 
 
 def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
@@ -362,28 +331,24 @@ def _begins_anew(together: Candidate) -> bool:
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A number that a family may share, with who each is to its holder.
+    """A number that a family may share, with who each is to its holder, or with another number of
+    few values, by its name a person's, too, that counts those who share it.
 
     Births, ages and sexes would differ within a family; what else is kept for life may not.
     """
     own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
     if own and one.evidence.is_confirmed:
         return []
-    related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
-    others = [c for c in related if c not in one.parts]
-    pairs = [Candidate.together(*one.parts, other) for other in others]
-    return [pair for pair in pairs if not one.lies_in(pair)][:1] or _members(one, columns)
-
-
-def _members(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A person's number with another of few values, by its name a person's, too, that counts those
-    who share it.
-    """
-    named = [c for c in columns if c.name.has("person", "relation") and not counts_only(c)]
-    few = [c for c in named if c.may_number and c not in one.parts]
-    small = [c for c in few if not (c.holds_zero or c.has_values(LARGEST_WITHIN + 1))]
-    pairs = [Candidate.together(*one.parts, c) for c in small if one.kind in PERSON_BY_NAME]
-    return [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)][:1]
+    others = [c for c in columns if c not in one.parts]
+    related = [c for c in others if c.name.has("relation") and not c.name.is_personal]
+    pairs = [Candidate.together(*one.parts, other) for other in related]
+    found = [pair for pair in pairs if not one.lies_in(pair)]
+    if not found and one.kind in PERSON_BY_NAME:
+        named = [c for c in others if c.name.has("person", "relation") and not counts_only(c)]
+        few = [c for c in named if c.may_number and not c.holds_zero and c.has_few(LARGEST_WITHIN)]
+        pairs = [Candidate.together(*one.parts, member) for member in few]
+        found = [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)]
+    return found[:1]
 
 
 def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candidate]:
@@ -391,7 +356,7 @@ def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candi
     are of what happens; else others may be marks, measures or remarks.
     """
     codes = (c for c in columns if happens or (c.look.token and c.again >= c.seen) or leaves_out(c))
-    shown = [Candidate((c,), "evidence", c.people) for c in codes if _may_show_who(c)]
+    shown = each(filter(_may_show_who, codes), "evidence")
     return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.data.column_words import CODE, REFERENCE, ColumnName, mean, name_of, names_place
 from shoal.data.findings import some_named
-from shoal.data.person.candidates import MOST_TO_A_NUMBER
+from shoal.data.person.columns import MOST_TO_A_NUMBER
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.single_ends import outward_domain, rounding
 from shoal.data.table import Table
