@@ -18,19 +18,18 @@ from itertools import combinations, islice
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import PERSONAL, meanings
+from shoal.data.column_words import meanings
 from shoal.data.person.columns import (
     EXCEPTIONS,
     FEWEST,
     FULL_NAMES,
-    MOST_TO_A_NUMBER,
+    MANY,
+    NEVER,
     NO_NUMBERS,
     STRONG,
-    People,
     PersonColumn,
-    distinct,
 )
-from shoal.data.person.recurrence import agree_beyond_neighbours
+from shoal.data.person.people import MOST_TO_A_NUMBER, People, agree_beyond_neighbours, distinct
 
 MOST_ROWS = 20_000
 MOST_PAIRS = 8  # of one value
@@ -215,11 +214,9 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
 
 LACKING = 0.05  # share of records without a value, from which they may be of those above them
 FEWEST_CODES = 5  # distinct values, and one for 0, from which a word alone is of people
-MANY = 20  # distinct values of a column that nothing else speaks for
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence part".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
-NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 
 
 @dataclass(eq=False)
@@ -379,7 +376,9 @@ def counts_only(column: PersonColumn) -> bool:
     name = column.name
     if not name.is_count or column.look.token or column.look.kind == "text":
         return False
-    fewest = MANY if column.holds_zero else 1 if name.begins_with_no else FEWEST
+    # `No.` and one more word name a number rather than count
+    is_number = name.words[0] == "no" and len(name.words) == 2
+    fewest = MANY if column.holds_zero else 1 if is_number else FEWEST
     return not (name.may_number_one and column.has_values(fewest))
 
 

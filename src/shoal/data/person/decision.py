@@ -15,7 +15,6 @@ import numpy as np
 from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
-    MANY,
     MOST_ROWS,
     RANK,
     Candidate,
@@ -30,25 +29,25 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import (
     FEWEST,
     FULL_NAMES,
-    MOST_TO_A_NUMBER,
+    MANY,
     NO_NUMBERS,
     STRONG,
-    People,
     PersonColumn,
+    leaves_out,
+    runs_over_people,
 )
-from shoal.data.person.keys import in_keys
+from shoal.data.person.people import MOST_TO_A_NUMBER, People
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
     beside_own,
     fewer_first,
     followed,
+    in_keys,
     is_doubtful,
     issued,
     last_resorts,
-    leaves_out,
     of_every_record,
-    runs_over_people,
     shared_by_families,
     shown_by_codes,
     within_groups,
@@ -346,9 +345,8 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     """
     found, (column,) = one.evidence, one.parts
     kind, token = column.name.kind, column.look.token
-    if found.personal or kind not in ("", "staff") or one.people.distinct < MANY:
-        return False
-    if counts_only(column):
+    is_other = found.personal or kind not in ("", "staff") or one.people.distinct < MANY
+    if is_other or counts_only(column):
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady) or column.name.ends("dealer")
@@ -445,11 +443,10 @@ def _seems_sure(one: Candidate) -> bool:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
-    if found.is_dominated or not is_of_person or column.name.may_number_others:
-        return False
-    if column.name.is_count and not column.look.token:
-        return False
-    if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
+    is_count = column.name.is_count and not column.look.token
+    is_foreign = "animal" in found.foreign or (found.foreign and not found.is_confirmed)
+    is_other = column.name.may_number_others or is_count or is_foreign
+    if found.is_dominated or not is_of_person or is_other:
         return False
     if found.is_confirmed:
         return one.people.distinct >= FEWEST
@@ -480,18 +477,17 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     """A question where people recur by a profile; else every row is a person."""
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    profile = recurring(telling, rows)
-    if not profile:
-        unnamed = [c for c in telling if not c.is_name]
-        told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
-        if any(one.records <= MOST_ALIKE * one.distinct for one in told):
-            return Answer(Verdict.NONE)
-        others = [c for c in columns if not c.name.is_personal]
-        happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
-        if shown := shown_by_codes(columns, happens):
-            return Answer(Verdict.ASK, tuple(map(_stated, shown)))
-        return Answer(Verdict.NONE, may_recur=happens)
-    people = People.together([column.people for column in profile])
-    names = tuple(column.title for column in profile)
-    counts = people.distinct, people.records, people.most
-    return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    if profile := recurring(telling, rows):
+        people = People.together([column.people for column in profile])
+        names = tuple(column.title for column in profile)
+        counts = people.distinct, people.records, people.most
+        return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    unnamed = [c for c in telling if not c.is_name]
+    told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
+    if any(one.records <= MOST_ALIKE * one.distinct for one in told):
+        return Answer(Verdict.NONE)
+    others = [c for c in columns if not c.name.is_personal]
+    happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
+    if shown := shown_by_codes(columns, happens):
+        return Answer(Verdict.ASK, tuple(map(_stated, shown)))
+    return Answer(Verdict.NONE, may_recur=happens)

@@ -1,5 +1,6 @@
 """Numbers that begin anew in every group, such as a person's number in a household: only both
-together identify a person. And panels: columns of any name whose values occur once in each wave.
+together identify a person. Panels: columns of any name whose values occur once in each wave. And
+parts of keys.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,9 +14,7 @@ from shoal.data.column_words import PERSONAL, mean
 from shoal.data.person.candidates import (
     CROSSING,
     FEWEST_CODES,
-    MANY,
     MOST_ROWS,
-    NEVER,
     RANK,
     Candidate,
     counts_only,
@@ -26,29 +25,45 @@ from shoal.data.person.candidates import (
 )
 from shoal.data.person.columns import (
     ANEW,
+    COUNTED,
     EXCEPTIONS,
     FEWEST,
     FULL_NAMES,
-    LEAST_ZEROS,
-    MOST_TO_A_NUMBER,
+    JOINED,
+    LETTERED,
+    MANY,
     NEARLY_ALL,
+    NEVER,
     NO_NUMBERS,
-    UNMISTAKABLE,
+    PARTED,
+    STRONG,
     PersonColumn,
-    distinct,
+    is_value,
+    leaves_out,
+    may_show_who,
+    parts_of,
 )
+from shoal.data.person.people import People, distinct
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
-MOST_OF_RUNNING = 30  # records of one whom a running number stands for
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
-MOST_EXACT = 1 << 53  # among floating-point numbers
-ROUND = 0.4  # share of multiples of five from which numbers are rounded
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
+STEMS = [JOINED] + [
+    rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
+    for before in (3, 2, 1, 0)
+]
+"""Keys by what stands before any sign, or before letters, its last word or digits, and the rest:
+`P001_1.png`, `S001R01.edf`.
+"""
+_DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
+_ENDS_IN_DAY = f"{_DAY}$"
+_BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
+OFTEN = 1.5  # records of each of whom keys begin with, on average
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""
@@ -185,9 +200,8 @@ def _is_counter(column: PersonColumn) -> bool:
 
 def _may_be_issued(column: PersonColumn) -> bool:
     name, look = column.name, column.look
-    if name.kind not in ("group", "thing", "staff") or look.kind in NO_NUMBERS:
-        return False
-    if name.is_place or name.has("area", "goods", "animal", "firm"):
+    is_other = name.is_place or name.has("area", "goods", "animal", "firm")
+    if is_other or name.kind not in ("group", "thing", "staff") or look.kind in NO_NUMBERS:
         return False
     is_group = name.kind == "group" and name.says_number
     is_thing = name.ends("issued") and bool(name.says_number or look.token)
@@ -317,8 +331,6 @@ def _is_in_most(together: Candidate) -> bool:
 def _begins_anew(together: Candidate) -> bool:
     """Whether a number counts 1, 2, 3 within most values of a group."""
     *within, number = together.parts
-    if number.look.kind not in ("int", "text"):
-        return False
     rows, group = together.people.first, people_of(within)
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
     groups = np.unique(group.keys[rows], return_inverse=True)[1]
@@ -356,64 +368,95 @@ def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candi
     are of what happens; else others may be marks, measures or remarks.
     """
     codes = (c for c in columns if happens or (c.look.token and c.again >= c.seen) or leaves_out(c))
-    shown = each(filter(_may_show_who, codes), "evidence")
+    shown = each(filter(may_show_who, codes), "evidence")
     return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
 
 
-def runs_over_people(column: PersonColumn) -> bool:
-    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
-    one have a few records.
+# Parts of keys that number people, where the keys themselves differ in each record.
+
+
+def in_keys(columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]) -> list[Candidate]:
+    """Parts of keys that number people, and what a group may have given to them."""
+    found = [*_parts_of_keys(telling)]
+    given = issued(columns, is_beside_key=True) if found else []
+    return found + [one for one in given if is_doubtful(one, telling)]
+
+
+def _parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
+    """What repeats in keys that number every record: what stands before any sign, as `P001` does in
+    `P001_1.png`, or behind a year, as in `2021-P001`, unless other columns contradict it.
+
+    Where numbers do not show it by themselves, other columns have to confirm it.
     """
-    if column.name.kind not in ("", "number") or not _are_of_few(column):
-        return False
-    numbers = column.numbers_among(column.people.first)
-    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
-    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
-    return bool(is_running or leaves_out(column))
+    looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
+    looks |= {LETTERED: _before_counter, **dict.fromkeys(PARTED, _behind_waves)}
+    for column in columns:
+        is_key = column.is_parted and column.look.kind in ("text", "span")
+        is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
+        if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
+            continue
+        for part, look in looks.items():
+            people, is_seen = look(column.texts, part)
+            if not people.repeat_seldom(FEWEST):
+                continue
+            one = Candidate((column,), "part", people, part=part)
+            found = one.weigh(columns)
+            is_shown = found.is_of_people or (found.crossing and not found.personal)
+            if is_shown or (is_seen and not found.is_contradicted):
+                yield one
+                break
 
 
-def _are_of_few(column: PersonColumn) -> bool:
-    """Whether it holds whole numbers that nearly all have a few records, as people do."""
-    is_whole = column.may_number and column.look.kind == "int"
-    if column.name.has("amount") or column.name.is_count or not (is_whole or column.is_grouped):
-        return False
-    # how often some rows hold a value that they hold at all, if this many records do
-    least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
-    held = 1 + column.again / max(column.seen, 1)
-    if column.seen <= MANY or not least <= held <= most:
-        return False
-    counts = column.people.counts()
-    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL)
+def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what stands before a sign in their keys, if what stands behind it is a date or
+    one of the few names of a person's files and samples; else of no person.
 
-
-def leaves_out(column: PersonColumn) -> bool:
-    """Whether its numbers repeat as those of people do and leave out far more between them than a
-    measure that repeats as often would; what is mostly round is a price.
+    That may be a number in itself, as in `S12-0001`, and what stands before it may end in a date or
+    in the number of one of a few waves. Some keys show that, as all take long.
     """
-    if not _are_of_few(column):
-        return False
-    numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
-    numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
-    if len(numbers) <= MANY:
-        return False
-    steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
-    by_chance = max(2 * np.exp(-np.median(column.people.counts())), 1 - NEARLY_ALL)
-    left_out = np.mean(steps > np.gcd.reduce(steps))
-    return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
+    some = texts.sample(min(len(texts), MOST_KEYS), seed=6).str.extract_groups(pattern)
+    stem, word, rest = some.struct.unnest().drop_nulls()
+    are_dates = rest.str.contains(_BEGINS_WITH_DAY)
+    is_other = (rest.str.contains(r"^\d+$") & ~are_dates) | stem.str.contains(_ENDS_IN_DAY)
+    is_lettered = (stem + rest).str.contains(r"\p{L}")
+    first = rest.str.extract(r"^([^\W_]*\d[^\W_]*)").fill_null(rest)
+    are_few = first.n_unique() < MANY or 2 * rest.n_unique() <= len(rest)
+    is_told = are_dates | (is_lettered & are_few)
+    is_seen = (is_told & ~is_other).sum() >= NEARLY_ALL * len(some)
+    if not is_seen or word.n_unique() < MANY or len(stem) - stem.n_unique() < FEWEST:
+        nobody = np.zeros(len(texts), dtype=bool)
+        return People(nobody.astype(np.int64), nobody), False
+    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
+    return people, people.records >= OFTEN * people.distinct
 
 
-def _may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do and look like codes, not like a measure:
-    single words, or numbers of one length.
+def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what the first group of a pattern finds in their keys, and whether its second
+    one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
     """
-    written, token = column.look
-    is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount") or column.name.is_count
-    # numbers of two digits are ages and measures, too
-    is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
-    is_code = written == "text" or token or is_number
-    is_name = token == "fullname" and column.may_be_names
-    is_code = is_code and (is_name or token in UNMISTAKABLE or not column.is_of_phrases)
-    if is_known or written in NO_NUMBERS or not is_code:
-        return False
-    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen
+    parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
+    counts = parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
+    ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
+    greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
+    is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
+    return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
+
+
+def _behind_waves(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what stands behind the first part of their keys, as `P001` in `2021-P001` and
+    `T1_P001`; and whether that is one of a few waves, in which some are left out, or all have as
+    many: numbers of what happened, or of a site's people, are given one after the other.
+    """
+    of = parts_of(texts, pattern)
+    people = People(of.hash().to_numpy(), is_value(texts))
+    if people.records < OFTEN * people.distinct:
+        return people, False
+    parts = pl.DataFrame({"of": of, "key": texts, "number": of.str.extract(r"^\D*(\d+)$")})
+    waves = pl.col("key").str.strip_suffix(pl.col("of")).rank("dense")
+    parts = parts.select(waves.alias("wave"), pl.col("number").cast(pl.Float64, strict=False))
+    is_few = parts["wave"].n_unique() <= MOST_WAVES
+    if not is_few or parts["number"].has_nulls():
+        return people, is_few and bool(of.str.contains(r"\p{L}").all())
+    greatest = parts.group_by("wave").max()["number"].to_numpy()
+    is_of_all = len(parts) < NEARLY_ALL * greatest.sum() or len(np.unique(greatest)) == 1
+    return people, is_of_all and not end_sooner(*(parts[c].to_numpy() for c in parts.columns))
