@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_900,
-    "logical lines": 74_400,
-    "modules of more than 3 lines": 443,
-    "lines of imports": 7_310,
+    "lines": 117_750,
+    "logical lines": 74_340,
+    "modules of more than 3 lines": 442,
+    "lines of imports": 7_300,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 22,
     "parameters annotated with Policy": 80,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_150,
+    "lines of tests": 85_000,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

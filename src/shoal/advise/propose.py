@@ -225,11 +225,12 @@ def _with_one_quasi(guesses: dict[str, Guess]) -> dict[str, Guess]:
 
 def _subject_of(answer: Answer, guesses: Mapping[str, Guess]) -> str | list[str] | None:
     """What numbers the people, by the guesses: a column, or several together."""
-    alone = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
-    first = next(iter(answer.candidates), None)
-    if alone is not None or first is None or len(first.columns) < 2 or first.is_profile:
-        return alone
-    return first.key if all(guesses[name].role == "identifier" for name in first.columns) else None
+    alone = [name for name, guess in guesses.items() if guess.role == "subject"]
+    several = [one for one in answer.candidates[:1] if len(one.columns) > 1 and not one.is_profile]
+    if alone or not several:
+        return next(iter(alone), None)
+    are_left = all(guesses[name].role == "identifier" for name in several[0].columns)
+    return several[0].key if are_left else None
 
 
 def _people_of(table: Table, subject: str | list[str] | None) -> np.ndarray | None:
@@ -330,11 +331,6 @@ def share_text(share: float) -> str:
     return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
 
 
-def _promise(sensitive: str) -> dict[str, str | int]:
-    """The least that hides a sensitive column: nobody's class agrees on one value."""
-    return {"model": "l-diversity", "attribute": sensitive, "l": 2, "kind": "distinct"}
-
-
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
 # plain, drop, and weight and household of samples. Nothing is published while a key 'ask' is there:
@@ -423,7 +419,12 @@ class Proposal:
             "attributes": {column.name: dict(column.settings) for column in self.columns},
             "promises": [
                 {"model": "k-anonymity", "k": self.k},
-                *(_promise(column.name) for column in self.columns if column.role == "sensitive"),
+                # the least that hides a sensitive column: nobody's class agrees on one value
+                *(
+                    {"model": "l-diversity", "attribute": column.name, "l": 2, "kind": "distinct"}
+                    for column in self.columns
+                    if column.role == "sensitive"
+                ),
             ],
         }
         if isinstance(self.subject, list):

@@ -172,8 +172,7 @@ def _is_copy(table: Table, name: str, other: str) -> bool:
     columns = [table.column(one) for one in (name, other)]
     if len(columns[0].texts) != len(columns[1].texts):
         return False
-    spelled = [same_texts(column.texts) for column in columns]
-    one, two = (s.gather(c.codes) for s, c in zip(spelled, columns, strict=True))
+    one, two = (same_texts(column.texts).gather(column.codes) for column in columns)
     return bool((one == two).all())
 
 
@@ -279,11 +278,8 @@ class ColumnName:
     @property
     def says_number(self) -> bool:
         """Whether a word of it says that it is a number."""
-        return (
-            self.has("number")
-            or self.labels_people
-            or (len(self.words) == 1 and self.words[0].endswith(_NUMBER_ENDS))
-        )
+        is_told = len(self.words) == 1 and self.words[0].endswith(_NUMBER_ENDS)
+        return is_told or self.has("number") or self.labels_people
 
     @cached_property
     def kind(self) -> str:
@@ -318,20 +314,17 @@ class ColumnName:
 
     @property
     def may_number_one(self) -> bool:
-        """Whether, though named as a count, it may number people, as `No. Paciente` does."""
-        is_person = self.ends("person") and not self.ends("several")
-        is_of_one = is_person or self.ends("file") or self.ends("proxy") or self.is_number_of_file
-        return is_of_one and self.words[0] in meanings()["count_of_one"]
-
-    @property
-    def is_number_of_file(self) -> bool:
-        """Whether what is numbered is one file or state's number, as in `No. de historia clínica`,
-        and not what happened with it, as in `num_nhs_visits`.
+        """Whether, though named as a count, it may number people, as `No. Paciente` does, or one
+        file or state's number, as `No. de historia clínica` does, and not what happened with it, as
+        `num_nhs_visits` does.
         """
+        known = meanings()
         first, *rest = [w for w in self.core if len(w) > LONGEST_JOINER or w in _known()] or [""]
-        others = meanings()["event"] | meanings()["thing"]
-        is_one = self.core[-1:] != ["s"] and others.isdisjoint(rest)
-        return is_one and first in meanings()["file"] | meanings()["civil"]
+        is_file = first in known["file"] | known["civil"] and self.core[-1:] != ["s"]
+        is_file = is_file and (known["event"] | known["thing"]).isdisjoint(rest)
+        is_person = self.ends("person") and not self.ends("several")
+        is_of_one = is_person or is_file or self.ends("file") or self.ends("proxy")
+        return is_of_one and self.words[0] in known["count_of_one"]
 
     @property
     def is_mere_id(self) -> bool:
@@ -339,9 +332,9 @@ class ColumnName:
         return (self.kind == "number" and not self.core) or self.has("alias")
 
     @property
-    def begins_with_no(self) -> bool:
-        """Whether it is `No.` and one more word, which names a number rather than counts."""
-        return self.words[0] == "no" and len(self.words) == 2
+    def is_stay(self) -> bool:
+        """Whether its last word is one for what happens at one time, such as a session."""
+        return not meanings()["session"].isdisjoint(self.words[-1:])
 
     @property
     def is_weak(self) -> bool:
@@ -436,8 +429,7 @@ def _by_known_end(word: str) -> list[str] | None:
 def _by_unknown_stem(word: str) -> list[str] | None:
     """An unknown word with what makes a number of it behind."""
     match = _UNKNOWN_STEM.fullmatch(word)
-    is_word = word in meanings()["no_number_ends"]
-    return None if match is None or is_word else [match[1], match[2]]
+    return [*match.groups()] if match and word not in meanings()["no_number_ends"] else None
 
 
 def _is_full_name(name: ColumnName) -> bool:
@@ -451,10 +443,6 @@ def _is_contact(name: ColumnName) -> bool:
         return False
     found = meanings()["contact"].intersection(name.words)
     return len(name.core) == 1 or not (found <= meanings()["weak_contact"] or name.has("flag"))
-
-
-def _is_other_contact(name: ColumnName) -> bool:
-    return name.says_number or (len(name.core) == 1 and name.ends("other_end"))
 
 
 def _is_proxy(name: ColumnName) -> bool:
@@ -476,7 +464,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("civil", lambda name: name.has("civil") and (name.says_number or not name.ends("ambiguous"))),
     ("contact", lambda name: name.has("profile") and name.has("web")),
     ("contact", _is_contact),
-    ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
+    ("contact", lambda name: name.has("other_end") and (name.says_number or len(name.core) == 1)),
     ("", lambda name: name.has("other_end")),
     ("name", _is_full_name),
     ("first", lambda name: name.has("first") and (len(name.core) == 1 or name.has("name"))),

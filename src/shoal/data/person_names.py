@@ -101,12 +101,6 @@ def same_texts(texts: pl.Series) -> pl.Series:
     return found.scatter(odd, [*map(same_value, texts.gather(odd).to_list())])
 
 
-def alike_texts(texts: pl.Series) -> list[int]:
-    """Of distinct texts, how many share a value, for each value that several do."""
-    sizes = same_texts(texts).unique_counts()
-    return sizes.filter(sizes > 1).to_list()
-
-
 def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> tuple[int, int]:
     """How many values look like another one, and how many texts these are."""
     if column.was_number:
@@ -115,8 +109,9 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     shown = used.filter(~used.is_in(missing_values))
     if is_person:  # what names one person in any case
         shown = bare(names_of(shown).unique())
-    alike = alike_texts(shown)
-    return sum(alike), len(alike)
+    sizes = same_texts(shown).unique_counts()
+    alike = sizes.filter(sizes > 1)
+    return int(alike.sum()), len(alike)
 
 
 _COUNTED = {
@@ -459,12 +454,8 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
             f"{rows} below a row without any value, as totals and notes do, and counts as a person"
         )
         text += "; take out of the data what is nobody, then publish"
-        said.append(
-            ReleaseWarning(
-                ROWS_APART,
-                text if below == 1 else text.replace("counts as a person", "count as people"),
-            )
-        )
+        text = text if below == 1 else text.replace("counts as a person", "count as people")
+        said.append(ReleaseWarning(ROWS_APART, text))
     return tuple(said)
 
 

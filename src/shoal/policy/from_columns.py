@@ -182,10 +182,8 @@ def policy_of_frame(
     order.
     """
     given: dict[str, NamesOrSettings] = {
-        "quasi": asked.get("quasi", ()),
-        "sensitive": asked.get("sensitive", ()),
-        "plain": asked.get("plain", ()),
-        "drop": asked.get("drop", ()),
+        role: cast("NamesOrSettings", asked.get(role, ()))
+        for role in ("quasi", "sensitive", "plain", "drop")
     }
     roles = {role: listed(names) for role, names in given.items()}
     settings = _settings(given)
@@ -202,18 +200,13 @@ def policy_of_frame(
     for name in named:
         own = settings.get(name, {})
         attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
-    for role, names in roles.items():
-        for name in names:
-            own = settings.get(name, {})
-            attributes[name] = {"role": role, **_sensitive(name, role, table, own)}
-    if asked.get("other") == "plain":
-        rest = [name for name in table.names if name not in attributes]
-        numbers = {name: _sensitive(name, "plain", table, {}) for name in rest}
-        attributes |= {
-            name: {"role": "plain", **own}
-            for name, own in numbers.items()
-            if own or name == asked.get("label")
-        }
+    for role, name in ((role, name) for role, names in roles.items() for name in names):
+        attributes[name] = {"role": role, **_sensitive(name, role, table, settings.get(name, {}))}
+    rest = [name for name in table.names if name not in attributes]
+    for name in rest if asked.get("other") == "plain" else ():
+        own = _sensitive(name, "plain", table, {})
+        if own or name == asked.get("label"):
+            attributes[name] = {"role": "plain", **own}
     sensitive, l, t = roles["sensitive"], asked.get("l"), asked.get("t")
     content: dict[str, Any] = {
         "version": 1,
@@ -426,9 +419,8 @@ def _is_dates(dtype: pl.DataType, cells: Sequence[str]) -> bool:
 def _is_code(cells: Sequence[str]) -> bool:
     """Whether all texts are as many digits, as postal codes and years are."""
     lengths = {len(cell) for cell in cells}
-    return (
-        len(lengths) == 1 and lengths.pop() >= FEWEST_DIGITS and all(map(DIGITS.fullmatch, cells))
-    )
+    is_code = len(lengths) == 1 and lengths.pop() >= FEWEST_DIGITS
+    return is_code and all(map(DIGITS.fullmatch, cells))
 
 
 def _is_number(column: Column, cells: Sequence[str]) -> bool:

@@ -101,60 +101,45 @@ def many(*cells: str, times: int = 10) -> list[str]:
     return [*cells] * times
 
 
-@pytest.mark.parametrize(
-    ("name", "cells", "settings"),
-    [
-        ("zip", many("01305", "1306"), {"role": "quasi", "hierarchy": {"prefix": 5}}),
-        (
-            "zip",
-            [f"{i:05}" for i in range(99)],
-            {"role": "quasi", "hierarchy": {"prefix": 5}},
-        ),
-        (
-            "seen",
-            many("2024-01-02", "2024-12-31"),
-            {"role": "quasi", "hierarchy": {"dates": ["day", "month", "quarter", "year"]}},
-        ),
-        (
-            "seen",
-            many("2024-01-02 10:00:00", "2031-12-31 11:30"),
-            {
-                "role": "quasi",
-                "hierarchy": {"dates": ["hour", "day", "month", "quarter", "year", "decade"]},
-            },
-        ),
-        ("seen", many("2024-02-31", "2024-01-01"), {"role": "quasi"}),
-        ("home_phone", many("1", "2"), {"role": "identifier"}),
-        ("encounter_id", ["7", "5", "9"], {"role": "identifier"}),
-        ("motto", ["a", "b", "c"], {"role": "identifier"}),
-        ("row", [str(i) for i in range(40, 60)], {"role": "identifier"}),
-        ("weight", ["7.5", "5", "9"], {"role": "quasi", "type": "number", "domain": [4.8, 9.2]}),
-        ("customer", ["7", "5", "9"], {"role": "subject"}),
-        (
-            "age",
-            many("[10-20)", "[0-10)", "?"),
-            {"role": "quasi", "type": "ordinal", "order": ["[0-10)", "[10-20)"]},
-        ),
-        ("disease", many("flu", "hiv"), {"role": "sensitive"}),
-        ("illness", many("flu", "gout"), {"role": "sensitive"}),
-        ("diag_2", [*"abcd", *"abcd"], {"role": "sensitive"}),
-        ("num_medications", many("1", "2", "3"), {"role": "quasi", "type": "number",
-                                                  "domain": [0, 4]}),
-        ("discharge_disposition_id", many("1", "2", "30"), {"role": "quasi"}),
-        ("fips", many("01", "02", "30"), {"role": "quasi"}),
-        (
-            "fips",
-            many(*(f"{i:03}" for i in range(60)), times=2),
-            {"role": "quasi", "hierarchy": {"prefix": 3}},
-        ),
-        ("sex", many("0", "1"), {"role": "quasi"}),
-        ("flag", many("1", "1.0", "1.00"), {"role": "quasi"}),
-        ("far", many("1", "2", "1e300"), {"role": "quasi"}),
-        ("town", many("a", "b"), {"role": "quasi"}),
-        ("note", [f"n{i}" for i in range(60)] + ["n1"], {"role": "drop"}),
-        ("gone", many("", "?"), {"role": "drop"}),
-    ],
-)  # fmt: skip
+def quasi(**more) -> dict:
+    return {"role": "quasi", **more}
+
+
+PERIODS = ["day", "month", "quarter", "year"]
+RULES = [
+    ("zip", many("01305", "1306"), quasi(hierarchy={"prefix": 5})),
+    ("zip", [f"{i:05}" for i in range(99)], quasi(hierarchy={"prefix": 5})),
+    ("seen", many("2024-01-02", "2024-12-31"), quasi(hierarchy={"dates": PERIODS})),
+    (
+        "seen",
+        many("2024-01-02 10:00:00", "2031-12-31 11:30"),
+        quasi(hierarchy={"dates": ["hour", *PERIODS, "decade"]}),
+    ),
+    ("seen", many("2024-02-31", "2024-01-01"), quasi()),
+    ("home_phone", many("1", "2"), {"role": "identifier"}),
+    ("encounter_id", ["7", "5", "9"], {"role": "identifier"}),
+    ("motto", ["a", "b", "c"], {"role": "identifier"}),
+    ("row", [str(i) for i in range(40, 60)], {"role": "identifier"}),
+    ("weight", ["7.5", "5", "9"], quasi(type="number", domain=[4.8, 9.2])),
+    ("customer", ["7", "5", "9"], {"role": "subject"}),
+    ("age", many("[10-20)", "[0-10)", "?"), quasi(type="ordinal", order=["[0-10)", "[10-20)"])),
+    ("disease", many("flu", "hiv"), {"role": "sensitive"}),
+    ("illness", many("flu", "gout"), {"role": "sensitive"}),
+    ("diag_2", [*"abcd", *"abcd"], {"role": "sensitive"}),
+    ("num_medications", many("1", "2", "3"), quasi(type="number", domain=[0, 4])),
+    ("discharge_disposition_id", many("1", "2", "30"), quasi()),
+    ("fips", many("01", "02", "30"), quasi()),
+    ("fips", many(*(f"{i:03}" for i in range(60)), times=2), quasi(hierarchy={"prefix": 3})),
+    ("sex", many("0", "1"), quasi()),
+    ("flag", many("1", "1.0", "1.00"), quasi()),
+    ("far", many("1", "2", "1e300"), quasi()),
+    ("town", many("a", "b"), quasi()),
+    ("note", [f"n{i}" for i in range(60)] + ["n1"], {"role": "drop"}),
+    ("gone", many("", "?"), {"role": "drop"}),
+]
+
+
+@pytest.mark.parametrize(("name", "cells", "settings"), RULES)
 def test_the_first_rule_that_fits(name, cells, settings):
     assert guess(name, cells).settings == settings
     assert guess(name, cells).questions == ()
@@ -215,11 +200,8 @@ def proposed(frame):
 
 def test_a_weight_that_all_of_a_household_share_is_that_of_a_sample():
     columns = proposed(HOMES)
-    assert {name: column.role for name, column in columns.items()} == {
-        "hh": "household",
-        "weight": "weight",
-        "age": "quasi",
-    }
+    roles = {name: column.role for name, column in columns.items()}
+    assert roles == {"hh": "household", "weight": "weight", "age": "quasi"}
     assert columns["weight"].ask is None
 
 

@@ -17,15 +17,8 @@ from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
 
-ROLES = {
-    "pid": "subject",
-    "age": "quasi",
-    "sex": "quasi",
-    "city": "quasi",
-    "consent": "quasi",
-    "ill": "sensitive",
-    "total": "sensitive",
-}
+ROLES = {"pid": "subject", **dict.fromkeys(("age", "sex", "city", "consent"), "quasi")}
+ROLES |= {"ill": "sensitive", "total": "sensitive"}
 
 
 def a_person(number: int) -> dict[str, str]:
@@ -53,9 +46,21 @@ def policy_of(subject: str = "subject", **more: str) -> Policy:
     return Policy.from_dict(content_of({**ROLES, "pid": subject, "nr": "identifier", **more}, 4))
 
 
-def said_of(rows: list[dict[str, str]], policy: Policy) -> list[str]:
-    found = input_warnings(table_of(rows), policy.model)
+def said_of(rows: list[dict[str, str]] | pl.DataFrame, policy: Policy) -> list[str]:
+    table = Table(rows) if isinstance(rows, pl.DataFrame) else table_of(rows)
+    found = input_warnings(table, policy.model)
     return [one.text for one in found if one.code == "rows-apart"]
+
+
+def looks_of(rows: list[dict[str, str]] | pl.DataFrame, policy: Policy) -> list[str]:
+    """How each warning begins."""
+    return [text.split(" like ")[0] for text in said_of(rows, policy)]
+
+
+def quasi(names: str, cells: list[object]) -> tuple[pl.DataFrame, Policy]:
+    """Columns that are all quasi-identifiers, of one letter each."""
+    frame = pl.DataFrame(cells, schema=[*names], orient="row").cast(pl.String)
+    return frame, Policy.from_dict(content_of(dict.fromkeys(names, "quasi"), 2))
 
 
 def test_subtotals_in_the_column_of_people_are_said():
@@ -107,9 +112,7 @@ def test_values_that_are_called_as_statistics_raise_no_alarm(last):
 def test_notes_below_a_table_are_said_and_a_second_line_of_names(note):
     notes = [{**NOTHING, "city": note}, {**NOTHING, "city": f"{note} (2)"}]
     frame = pl.DataFrame([*PEOPLE, *notes, {name: name for name in ROLES}])
-    found = input_warnings(Table(frame), policy_of(nr="drop").model)
-    texts = [one.text for one in found if one.code == "rows-apart"]
-    assert [text.split(" like ")[0] for text in texts] == ["3 rows look"]
+    assert looks_of(frame, policy_of(nr="drop")) == ["3 rows look"]
 
 
 @pytest.mark.parametrize("value", ["Total", "total", "Sum"])
@@ -198,11 +201,8 @@ SURVEY = {**NOTHING, **dict.fromkeys(("age", "city", "ill", "sex"), "Open-Ended 
 
 @pytest.mark.parametrize("lines", [[NAMES], [TYPES], [SURVEY], [IMPORTED], [NAMES, IMPORTED]])
 def test_lines_that_say_in_other_words_what_columns_are_are_said(lines):
-    frame = pl.DataFrame([*lines, *PEOPLE])
-    found = input_warnings(Table(frame), policy_of(nr="drop").model)
-    texts = [one.text for one in found if one.code == "rows-apart"]
     rows = "1 row looks" if len(lines) == 1 else f"{len(lines)} rows look"
-    assert [text.split(" like ")[0] for text in texts] == [rows]
+    assert looks_of(pl.DataFrame([*lines, *PEOPLE]), policy_of(nr="drop")) == [rows]
 
 
 @pytest.mark.parametrize("sex", ["F", "other"])
@@ -234,10 +234,8 @@ def a_patient(number: int) -> dict[str, str]:
 
 
 def said_below(rows: list[dict[str, str]], *last: dict[str, str]) -> list[str]:
-    policy = Policy.from_dict(content_of(HEALTH, 4))
-    table = Table(pl.DataFrame([*rows, *({**dict.fromkeys(HEALTH, ""), **row} for row in last)]))
-    found = input_warnings(table, policy.model)
-    return [one.text.split(" like ")[0] for one in found if one.code == "rows-apart"]
+    frame = pl.DataFrame([*rows, *({**dict.fromkeys(HEALTH, ""), **row} for row in last)])
+    return looks_of(frame, Policy.from_dict(content_of(HEALTH, 4)))
 
 
 PATIENTS = [a_patient(number) for number in range(40)]
@@ -280,17 +278,13 @@ def test_people_in_any_order_are_not_taken_for_statistics(order, people):
 def test_one_column_of_five_numbers_raises_no_alarm(cells):
     rows = [{**a_patient(i), "cost": str(cell), "kg": ""} for i, cell in enumerate(cells)]
     assert said_below(rows) == []
-    frame = pl.DataFrame({"cost": [*map(str, cells)]})
-    policy = Policy.from_dict(content_of({"cost": "quasi"}, 2))
-    assert [w for w in input_warnings(Table(frame), policy.model) if w.code == "rows-apart"] == []
+    assert said_of(*quasi("c", [[cell] for cell in cells])) == []
 
 
 def test_answers_on_a_scale_and_flags_are_not_taken_for_statistics():
     for last in ("0000", "1111", "3333", "0123"):
         rows = [[str((i * j) % 4) for j in (1, 3, 5, 7)] for i in range(40)] + [[*last]]
-        frame = pl.DataFrame(rows, schema=["a", "b", "c", "d"], orient="row")
-        policy = Policy.from_dict(content_of(dict.fromkeys("abcd", "quasi"), 2))
-        assert not [w for w in input_warnings(Table(frame), policy.model) if "look" in w.text]
+        assert said_of(*quasi("abcd", rows)) == []
 
 
 @pytest.mark.parametrize("test", ["TEST001", "ZZTEST", "DUMMY", "Test Patient", "Mustermann, Max"])

@@ -18,17 +18,18 @@ from itertools import combinations, islice
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import PERSONAL, meanings
+from shoal.data.column_words import meanings
 from shoal.data.person.columns import (
     EXCEPTIONS,
+    FEWEST,
     FULL_NAMES,
+    MANY,
+    NEVER,
     NO_NUMBERS,
     STRONG,
-    People,
     PersonColumn,
-    distinct,
 )
-from shoal.data.person.recurrence import agree_beyond_neighbours
+from shoal.data.person.people import MOST_TO_A_NUMBER, People, agree_beyond_neighbours, distinct
 
 MOST_ROWS = 20_000
 MOST_PAIRS = 8  # of one value
@@ -107,54 +108,6 @@ class _Sample:
         return cls(rows, number, np.flatnonzero((place > 0) & (place <= MOST_PAIRS)), first)
 
 
-def evidence_for(
-    people: People,
-    parts: Sequence[PersonColumn],
-    columns: Iterable[PersonColumn],
-    goes_on: bool = False,
-    to_confirm: bool = False,
-) -> Evidence:
-    """What the columns say of people who are numbered by some of them, the parts.
-
-    Personal columns come first; where they contradict, the others are not asked, unless it goes on.
-    to_confirm: nor where one of them does not confirm them.
-    """
-    evidence, sample = Evidence(), _Sample.of(people)
-    if len(sample.pairs) < FEWEST_PAIRS:
-        return evidence
-    steady: dict[str, np.ndarray] = {}
-    named = {word for part in parts for word in part.name.words}
-    others = [column for column in columns if column not in parts]
-    for column in sorted(others, key=lambda column: not column.name.is_personal):
-        is_personal = column.name.is_personal
-        if not is_personal and evidence.is_contradicted and not goes_on:
-            break
-        if to_confirm and evidence.personal and not evidence.is_confirmed:
-            break
-        held = column.people.among(sample.rows)
-        codes, has_value = held.keys, held.is_value
-        steadiness = _steadiness(column, codes, has_value, sample)
-        if steadiness is None or steadiness >= STEADY:
-            evidence.foreign |= {meant for meant in ("animal", "firm") if column.name.has(meant)}
-        if steadiness is None:
-            continue
-        if is_personal:
-            evidence.personal[column.title] = steadiness
-            if column.name.is_own_of(named):
-                evidence.own.add(column.name.kind)
-        # a column that determines the number is another name of the same
-        number, of_value = sample.number[has_value], codes[has_value]
-        if steadiness >= STEADY and (
-            is_personal or distinct(number, of_value) > distinct(of_value)
-        ):
-            evidence.steady[column.title] = round(steadiness, 3)
-            steady[column.title] = codes
-    evidence.crossing = _crossing(steady) or _nearly_own(others, steady, sample)
-    if evidence.crossing:
-        evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
-    return evidence
-
-
 def _steadiness(
     column: PersonColumn, codes: np.ndarray, has_value: np.ndarray, sample: _Sample
 ) -> float | None:
@@ -199,15 +152,6 @@ def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     return tuple(name for name in steady if name in found)
 
 
-def _nearly_own(
-    columns: Iterable[PersonColumn], steady: Mapping[str, np.ndarray], sample: _Sample
-) -> tuple[str, ...]:
-    """A steady birth that hardly two values share, which thus nothing can cross."""
-    births = [c.title for c in columns if c.name.kind == "birth" and c.title in steady]
-    least = len(sample.first) / CROSSING
-    return tuple(name for name in births if distinct(steady[name][sample.first]) >= least)[:1]
-
-
 def _is_dominated(
     evidence: Evidence,
     columns: Iterable[PersonColumn],
@@ -236,9 +180,7 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
     named = [c for c in told if c.is_name and person][:1]
-    profiles = dict.fromkeys(
-        map(tuple, ([*person, *place], [*person, *kept], [*person, *named], person))
-    )
+    profiles = dict.fromkeys((*person, *more) for more in (place, kept, named, []))
     return sorted(filter(None, profiles), key=len, reverse=True)
 
 
@@ -271,14 +213,10 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
 
 
 LACKING = 0.05  # share of records without a value, from which they may be of those above them
-FEWEST = 10  # distinct values, and repeats, below which a name must say more
 FEWEST_CODES = 5  # distinct values, and one for 0, from which a word alone is of people
-MANY = 20  # distinct values of a column that nothing else speaks for
-MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence part".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
-NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 
 
 @dataclass(eq=False)
@@ -304,11 +242,51 @@ class Candidate:
         return cls(parts, "pair", people_of(parts))
 
     def weigh(
-        self, columns: Sequence[PersonColumn], goes_on: bool = False, to_confirm: bool = False
+        self, columns: Iterable[PersonColumn], goes_on: bool = False, to_confirm: bool = False
     ) -> Evidence:
-        """Takes up what the columns say of it."""
-        self.evidence = evidence_for(self.people, self.parts, columns, goes_on, to_confirm)
-        return self.evidence
+        """Takes up what the columns say of it.
+
+        Personal columns come first; where they contradict, the others are not asked, unless it goes
+        on. to_confirm: nor where one of them does not confirm it.
+        """
+        self.evidence = Evidence()
+        evidence, sample = self.evidence, _Sample.of(self.people)
+        if len(sample.pairs) < FEWEST_PAIRS:
+            return evidence
+        steady: dict[str, np.ndarray] = {}
+        named = {word for part in self.parts for word in part.name.words}
+        others = [column for column in columns if column not in self.parts]
+        for column in sorted(others, key=lambda column: not column.name.is_personal):
+            is_personal = column.name.is_personal
+            if not is_personal and evidence.is_contradicted and not goes_on:
+                break
+            if to_confirm and evidence.personal and not evidence.is_confirmed:
+                break
+            codes, has_value = column.people.keys[sample.rows], column.people.is_value[sample.rows]
+            steadiness = _steadiness(column, codes, has_value, sample)
+            if steadiness is None or steadiness >= STEADY:
+                evidence.foreign |= {one for one in ("animal", "firm") if column.name.has(one)}
+            if steadiness is None:
+                continue
+            if is_personal:
+                evidence.personal[column.title] = steadiness
+                if column.name.is_own_of(named):
+                    evidence.own.add(column.name.kind)
+            # a column that determines the number is another name of the same
+            number, of_value = sample.number[has_value], codes[has_value]
+            if steadiness >= STEADY and (
+                is_personal or distinct(number, of_value) > distinct(of_value)
+            ):
+                evidence.steady[column.title] = round(steadiness, 3)
+                steady[column.title] = codes
+        births = [c.title for c in others if c.name.kind == "birth" and c.title in steady]
+        # hardly two values share such a birth, which thus nothing can cross
+        least = len(sample.first) / CROSSING
+        own = [name for name in births if distinct(steady[name][sample.first]) >= least]
+        evidence.crossing = _crossing(steady) or tuple(own[:1])
+        if evidence.crossing:
+            evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
+        return evidence
 
     def lies_in(self, other: "Candidate") -> bool:
         """Whether every value of it is of one value of the other, but for a few exceptions."""
@@ -321,9 +299,8 @@ class Candidate:
     @property
     def below(self) -> int:
         """Records that are taken to be of whom a record above them names."""
-        alone = self.parts[0].people
-        is_alone = len(self.parts) > 1 or self.people is alone
-        return 0 if is_alone else self.people.records - alone.records
+        alone = self.people if len(self.parts) > 1 else self.parts[0].people
+        return self.people.records - alone.records
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -345,30 +322,28 @@ def single_candidates(
     One that names the same person in all records, where no other column names people.
     """
     parts = {column.name.kind for column in columns} & {"first", "last"}
-    found = [_candidate_of(column, parts, column.title in declared) for column in columns]
-    single = [one for one in found if one is not None]
-    return [one for one in single if one.people.distinct > 1] or single
+    found = []
+    for column in columns:
+        is_name = column.is_name or _holds_full_names(column, parts)
+        if _names_blocks(column, is_name):
+            kind = "name" if is_name else "person"
+            found.append(Candidate((column,), kind, column.people.and_below()))
+        elif kind := _kind_of(column, column.title in declared):
+            found += each([column], kind)
+        elif is_name and column.repeats():
+            found += each([column], "name")
+    return [one for one in found if one.people.distinct > 1] or found
 
 
-def _candidate_of(column: PersonColumn, parts: Set[str], is_declared: bool) -> Candidate | None:
-    """A column that may number people by itself. parts: as `_holds_full_names` takes them."""
-    is_name = column.is_name or _holds_full_names(column, parts)
-    if _names_blocks(column, is_name):
-        return Candidate((column,), "name" if is_name else "person", column.people.and_below())
-    kind = _kind_of(column, is_declared)
-    if is_name and not kind and column.repeats():
-        kind = "name"
-    return Candidate((column,), kind, column.people) if kind else None
+def each(columns: Iterable[PersonColumn], kind: str) -> list[Candidate]:
+    """Each of these columns by itself."""
+    return [Candidate((column,), kind, column.people) for column in columns]
 
 
 def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
     """Every other column whose values repeat, whatever its name, but who is described by it."""
-    return [
-        Candidate((column,), "evidence", column.people)
-        for column in columns
-        if column.title not in taken and column.may_number
-        if column.has_values(FEWEST) and column.repeats(FEWEST)
-    ]
+    others = (c for c in columns if c.title not in taken and c.may_number and c.may_be_several)
+    return each(others, "evidence")
 
 
 def _holds_full_names(column: PersonColumn, parts: Set[str]) -> bool:
@@ -401,7 +376,9 @@ def counts_only(column: PersonColumn) -> bool:
     name = column.name
     if not name.is_count or column.look.token or column.look.kind == "text":
         return False
-    fewest = MANY if column.holds_zero else 1 if name.begins_with_no else FEWEST
+    # `No.` and one more word name a number rather than count
+    is_number = name.words[0] == "no" and len(name.words) == 2
+    fewest = MANY if column.holds_zero else 1 if is_number else FEWEST
     return not (name.may_number_one and column.has_values(fewest))
 
 
@@ -417,6 +394,7 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     if not is_form or is_other or (counts_only(column) and not is_declared):
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
+    is_bare = meanings()["bare"].issuperset(column.name.words)  # called an id and no more
     if named in _OF_ONE:
         is_number = column.name.is_number or column.name.is_count
         is_said = named != "person" or is_number or token or column.repeats(MANY)
@@ -426,8 +404,8 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
             # two values without a digit are a flag, such as whether somebody is employed
             fewest = (3 if column.lacks_digits else 1) if is_number else MANY
             fewest = max(fewest, fewest_of_word(column))
-    elif _numbers_few(column):
-        kind, fewest = named, 2
+    elif column.again >= MOST_TO_A_NUMBER * column.seen and column.seen < MANY and is_bare:
+        kind, fewest = named, 2  # few have very many records each
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):
         fewest, again = 2, 1
     if is_declared:
@@ -445,12 +423,6 @@ def fewest_of_word(column: PersonColumn) -> int:
     """
     is_code = column.look.kind == "int" and not column.name.says_number
     return FEWEST_CODES + column.holds_zero if is_code and column.varies else 1
-
-
-def _numbers_few(column: PersonColumn) -> bool:
-    """Whether it is called an id and no more, and few have very many records each."""
-    is_bare = meanings()["bare"].issuperset(column.name.words)
-    return is_bare and column.seen < MANY and column.again >= MOST_TO_A_NUMBER * column.seen
 
 
 def _kind_of_many(column: PersonColumn) -> str:
@@ -488,6 +460,4 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
 
 
 def people_of(parts: Sequence[PersonColumn]) -> People:
-    if len(parts) == 1:
-        return parts[0].people
     return People.together([part.people for part in parts])

@@ -1,4 +1,5 @@
-"""A table's columns, as the question who is one person asks for them; each is read once at most.
+"""A table's columns, as the question who is one person asks for them, each read once at most; and
+whose numbers and codes repeat as those of people do, whatever their names are.
 
 kind        how cells are written: time, fraction, whole (with .0), span, negative, int, text, empty
 token       a way of writing that is made to tell many apart: addresses, hashes, long numbers;
@@ -8,26 +9,26 @@ token       a way of writing that is made to tell many apart: addresses, hashes,
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
-from shoal.data.person.recurrence import agree_beyond_neighbours
+from shoal.data.person.people import FEW_VALUES, MOST_TO_A_NUMBER, People, agree_beyond_neighbours
 from shoal.data.person_names import bare, names_of
-from shoal.data.room import blocks
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
 FEW_CELLS = 2_000  # different values among some rows, up to which a column is encoded in a blink
-FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
-MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
+FEWEST = 10  # distinct values, and repeats, below which a name must say more
 EXCEPTIONS = 1.02  # times as many, where only errors differ
+MANY = 20  # distinct values of a column that nothing else speaks for
+MOST_OF_RUNNING = 30  # records of one whom a running number stands for
+MOST_EXACT = 1 << 53  # among floating-point numbers
+ROUND = 0.4  # share of multiples of five from which numbers are rounded
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 SIGNS = ("?", "*", "-")
@@ -39,6 +40,8 @@ STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "ip", "digits")
 FULL_NAMES = ("fullname", "people")
 NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
+NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
+"""Kinds of names that number nobody."""
 
 _DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])$")
 _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
@@ -82,7 +85,6 @@ MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of street
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
 LEAST_DIGITS, LEAST_ZEROS = 7, 3  # lengths of numbers that are made to tell apart
 LONGEST_MEASURE = 15  # signs of a negative number; longer ones are hashes
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Look(NamedTuple):
@@ -175,113 +177,6 @@ def _fill_32_bits(numbers: np.ndarray) -> bool:
     return bool(quarters.sum() == len(numbers) and quarters.min() > len(numbers) / 8)
 
 
-@dataclass(frozen=True, eq=False)
-class People:
-    """Records by whom they are of.
-
-    keys: (n,) whole numbers, equal where records are of one; of texts they are hashes of 64 bits,
-    which a million texts share with a chance of 1 in 30 million. is_value: (n,) bool, which records
-    are of somebody. room: above all keys, where they are small; else 0.
-    """
-
-    keys: np.ndarray
-    is_value: np.ndarray
-    room: int = 0
-
-    @classmethod
-    def together(cls, parts: "Sequence[People]") -> "People":
-        """Records by several columns; those that lack a part are nobody's."""
-        is_value = np.logical_and.reduce([part.is_value for part in parts])
-        room = prod(part.room for part in parts)
-        if not 0 < room <= MOST_KEYS:
-            return cls(mixed(*(part.keys for part in parts)), is_value)
-        keys = parts[0].keys.astype(np.int32)
-        for part in parts[1:]:
-            keys *= part.room
-            keys += part.keys
-        return cls(keys, is_value, room)
-
-    def among(self, rows: np.ndarray) -> "People":
-        """Some records."""
-        return People(self.keys[rows], self.is_value[rows], self.room)
-
-    def and_below(self) -> "People":
-        """Records of nobody taken to be of whom the last one above them is, who is another person
-        in every record that names one: namesakes are others.
-        """
-        rows = np.where(self.is_value, np.arange(len(self.keys)), 0)
-        above = np.maximum.accumulate(rows)
-        return People(above, self.is_value[above])
-
-    @cached_property
-    def first(self) -> np.ndarray:
-        """The first record of everybody, in their order."""
-        records = len(self.keys)
-        if self.room:
-            rows = np.full(self.room, records)
-            rows[self.keys[::-1]] = np.arange(records - 1, -1, -1)
-        else:
-            rows = pl.Series(self.keys).arg_unique().to_numpy()
-        is_first = np.zeros(records + 1, dtype=bool)
-        is_first[rows] = True
-        return np.flatnonzero(is_first[:records] & self.is_value)
-
-    @cached_property
-    def records(self) -> int:
-        """Records of somebody."""
-        return int(self.is_value.sum())
-
-    @cached_property
-    def distinct(self) -> int:
-        """How many people there are."""
-        return len(self.counts() if self.room else self.first)
-
-    @property
-    def repeated(self) -> int:
-        """Records beyond the first of everybody."""
-        return self.records - self.distinct
-
-    @property
-    def most(self) -> int:
-        """Records of the one who has most."""
-        if self.room:
-            return int(self.counts().max(initial=0))
-        is_again = self.is_value.copy()
-        is_again[self.first] = False
-        return min(self.distinct, 1) + int(People(self.keys, is_again).counts().max(initial=0))
-
-    def counts(self) -> np.ndarray:
-        """Records of everybody, in any order."""
-        if self.room:
-            counted = np.zeros(self.room, dtype=np.int64)
-            for rows in blocks(len(self.keys)):  # else a wider copy of all keys is made
-                keys = self.keys[rows]
-                some = keys if self.is_value[rows].all() else keys[self.is_value[rows]]
-                counted += np.bincount(some, minlength=self.room)
-            return counted[counted > 0]
-        return pl.Series(self.keys[self.is_value]).unique_counts().to_numpy().astype(np.int64)
-
-    def some(self, share: int) -> np.ndarray:
-        """(n,) bool, the records of about one of `share` people; of everybody who is for 1."""
-        if share == 1:
-            return self.is_value
-        hashed = self.first.astype(np.uint64) * _GOLDEN >> np.uint64(33)
-        chosen = pl.Series(self.keys[self.first[hashed % np.uint64(share) == 0]])
-        return pl.Series(self.keys).is_in(chosen.implode()).to_numpy()
-
-    def sampled(self, most: int) -> np.ndarray:
-        """Rows of whole people, about `most`; single rows at random where there are few people."""
-        if self.records <= most:
-            return np.flatnonzero(self.is_value)
-        if self.distinct >= FEW_VALUES:
-            rows = np.flatnonzero(self.some(-(-self.records // most)))
-            if len(rows) >= most // 20:
-                return rows
-        rows = np.flatnonzero(self.is_value)
-        drawn = np.random.default_rng(5).choice(len(rows), most, replace=False)
-        return rows[np.sort(drawn)]
-
-
 _CELL = pl.col("cell").str
 _SHOWN = {
     "zero": (pl.col("cell") == "0").any(),
@@ -325,9 +220,7 @@ class PersonColumn:
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
-        shown = dict(
-            zip(_SHOWN, some.alias("cell").to_frame().select(**_SHOWN).row(0), strict=True)
-        )
+        shown = some.alias("cell").to_frame().select(**_SHOWN).row(0, named=True)
         self.holds_zero: bool = shown["zero"]
         self.length = shown["shortest"] if shown["shortest"] == shown["longest"] else 0  # 0: differ
         self.is_grouped: bool = shown["grouped"]
@@ -353,6 +246,15 @@ class PersonColumn:
     def has_values(self, least: int) -> bool:
         """Whether at least this number of values differ; counted where some rows can't tell."""
         return self.seen >= least or self.people.distinct >= least
+
+    def has_few(self, most: int) -> bool:
+        """Whether it has two values or more, up to this number."""
+        return self.varies and not self.has_values(most + 1)
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether some values, of which some repeat, may be people."""
+        return self.has_values(FEWEST) and self.repeats(FEWEST)
 
     def repeats(self, least: int = 1) -> bool:
         """Whether at least this number of records repeat a value; counted where rows can't tell."""
@@ -446,14 +348,60 @@ def parts_of(texts: pl.Series, pattern: str) -> pl.Series:
     return found.zip_with(found.is_not_null(), texts)
 
 
-def mixed(*keys: np.ndarray) -> np.ndarray:
-    """(n,) uint64, equal where all keys are."""
-    key = keys[0].astype(np.uint64)
-    for other in keys[1:]:
-        key = key * _GOLDEN + other.astype(np.uint64)
-    return key
+def runs_over_people(column: PersonColumn) -> bool:
+    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
+    one have a few records.
+    """
+    if column.name.kind not in ("", "number") or not _are_of_few(column):
+        return False
+    numbers = column.numbers_among(column.people.first)
+    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
+    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
+    return bool(is_running or leaves_out(column))
 
 
-def distinct(*keys: np.ndarray) -> int:
-    """Distinct values, or combinations of values."""
-    return pl.Series(mixed(*keys)).n_unique()
+def _are_of_few(column: PersonColumn) -> bool:
+    """Whether it holds whole numbers that nearly all have a few records, as people do."""
+    is_whole = column.may_number and column.look.kind == "int"
+    if column.name.has("amount") or column.name.is_count or not (is_whole or column.is_grouped):
+        return False
+    # how often some rows hold a value that they hold at all, if this many records do
+    least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
+    held = 1 + column.again / max(column.seen, 1)
+    if column.seen <= MANY or not least <= held <= most:
+        return False
+    counts = column.people.counts()
+    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL)
+
+
+def leaves_out(column: PersonColumn) -> bool:
+    """Whether its numbers repeat as those of people do and leave out far more between them than a
+    measure that repeats as often would; what is mostly round is a price.
+    """
+    if not _are_of_few(column):
+        return False
+    numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
+    numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
+    if len(numbers) <= MANY:
+        return False
+    steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
+    by_chance = max(2 * np.exp(-np.median(column.people.counts())), 1 - NEARLY_ALL)
+    left_out = np.mean(steps > np.gcd.reduce(steps))
+    return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
+
+
+def may_show_who(column: PersonColumn) -> bool:
+    """Whether its values repeat as those of people do and look like codes, not like a measure:
+    single words, or numbers of one length.
+    """
+    written, token = column.look
+    is_known = column.name.kind in NEVER and token not in ("phone", "mail")
+    is_known = is_known or column.name.has("amount") or column.name.is_count
+    # numbers of two digits are ages and measures, too
+    is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
+    is_code = written == "text" or token or is_number
+    is_name = token == "fullname" and column.may_be_names
+    is_code = is_code and (is_name or token in UNMISTAKABLE or not column.is_of_phrases)
+    if is_known or written in NO_NUMBERS or not is_code:
+        return False
+    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

@@ -15,10 +15,7 @@ import numpy as np
 from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
-    FEWEST,
-    MANY,
     MOST_ROWS,
-    MOST_TO_A_NUMBER,
     RANK,
     Candidate,
     by_name,
@@ -29,20 +26,28 @@ from shoal.data.person.candidates import (
     recurring,
     single_candidates,
 )
-from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
-from shoal.data.person.keys import in_keys
+from shoal.data.person.columns import (
+    FEWEST,
+    FULL_NAMES,
+    MANY,
+    NO_NUMBERS,
+    STRONG,
+    PersonColumn,
+    leaves_out,
+    runs_over_people,
+)
+from shoal.data.person.people import MOST_TO_A_NUMBER, People
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
     beside_own,
     fewer_first,
     followed,
+    in_keys,
     is_doubtful,
     issued,
     last_resorts,
-    leaves_out,
     of_every_record,
-    runs_over_people,
     shared_by_families,
     shown_by_codes,
     within_groups,
@@ -340,9 +345,8 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     """
     found, (column,) = one.evidence, one.parts
     kind, token = column.name.kind, column.look.token
-    if found.personal or kind not in ("", "staff") or one.people.distinct < MANY:
-        return False
-    if counts_only(column):
+    is_other = found.personal or kind not in ("", "staff") or one.people.distinct < MANY
+    if is_other or counts_only(column):
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady) or column.name.ends("dealer")
@@ -391,7 +395,10 @@ def _with_pairs(
 def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """Who may be the people, the likeliest first; and their events, cards and sessions."""
     left = _without_twins(kept)
-    inner = _inside(left)
+    sound = [one for one in left if not one.evidence.is_contradicted]
+    solid = [one for one in sound if one.kind in PERSON_BY_NAME]
+    solid = solid or [one for one in sound if one.kind in ("pair", "contact")]
+    inner = [one for one in left if RANK[one.kind] >= RANK["name"] and _is_inside(one, solid)]
     return [one for one in left if one not in inner], inner
 
 
@@ -414,19 +421,10 @@ def _are_twins(one: Candidate, other: Candidate) -> bool:
     return fewer >= ALIKE * more and one.lies_in(other) and other.lies_in(one)
 
 
-def _inside(left: Sequence[Candidate]) -> list[Candidate]:
-    """Events, cards and sessions of people who are numbered otherwise."""
-    sound = [one for one in left if not one.evidence.is_contradicted]
-    solid = [one for one in sound if one.kind in PERSON_BY_NAME]
-    solid = solid or [one for one in sound if one.kind in ("pair", "contact")]
-    return [
-        one
-        for one in left
-        if RANK[one.kind] >= RANK["name"]
-        and any(
-            whole.people.distinct < one.people.distinct and one.lies_in(whole) for whole in solid
-        )
-    ]
+def _is_inside(one: Candidate, solid: Sequence[Candidate]) -> bool:
+    """Whether it is of events, cards or sessions of people who are numbered otherwise."""
+    fewer = [whole for whole in solid if whole.people.distinct < one.people.distinct]
+    return any(map(one.lies_in, fewer))
 
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -445,11 +443,10 @@ def _seems_sure(one: Candidate) -> bool:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
-    if found.is_dominated or not is_of_person or column.name.may_number_others:
-        return False
-    if column.name.is_count and not column.look.token:
-        return False
-    if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
+    is_count = column.name.is_count and not column.look.token
+    is_foreign = "animal" in found.foreign or (found.foreign and not found.is_confirmed)
+    is_other = column.name.may_number_others or is_count or is_foreign
+    if found.is_dominated or not is_of_person or is_other:
         return False
     if found.is_confirmed:
         return one.people.distinct >= FEWEST
@@ -464,12 +461,15 @@ def _seems_sure(one: Candidate) -> bool:
 def _stated(one: Candidate) -> PersonCandidate:
     """A candidate in counts."""
     people, steady = one.people, one.evidence.steady
-    agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
-    is_named, twins = one.kind not in ("token", "evidence", "part"), tuple(one.twins)
-    counts = people.distinct, people.records, people.most
-    is_part = bool(one.part)
     return PersonCandidate(
-        one.columns, *counts, agreeing, is_named, is_part, twins, one.below, one.part
+        one.columns,
+        *(people.distinct, people.records, people.most),
+        agreeing=tuple(sorted(steady, key=lambda name: -steady[name])),
+        is_named=one.kind not in ("token", "evidence", "part"),
+        is_profile=bool(one.part),
+        twins=tuple(one.twins),
+        below=one.below,
+        part=one.part,
     )
 
 
@@ -477,18 +477,17 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     """A question where people recur by a profile; else every row is a person."""
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    profile = recurring(telling, rows)
-    if not profile:
-        unnamed = [c for c in telling if not c.is_name]
-        told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
-        if any(one.records <= MOST_ALIKE * one.distinct for one in told):
-            return Answer(Verdict.NONE)
-        others = [c for c in columns if not c.name.is_personal]
-        happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
-        if shown := shown_by_codes(columns, happens):
-            return Answer(Verdict.ASK, tuple(map(_stated, shown)))
-        return Answer(Verdict.NONE, may_recur=happens)
-    people = People.together([column.people for column in profile])
-    names = tuple(column.title for column in profile)
-    counts = people.distinct, people.records, people.most
-    return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    if profile := recurring(telling, rows):
+        people = People.together([column.people for column in profile])
+        names = tuple(column.title for column in profile)
+        counts = people.distinct, people.records, people.most
+        return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+    unnamed = [c for c in telling if not c.is_name]
+    told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
+    if any(one.records <= MOST_ALIKE * one.distinct for one in told):
+        return Answer(Verdict.NONE)
+    others = [c for c in columns if not c.name.is_personal]
+    happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
+    if shown := shown_by_codes(columns, happens):
+        return Answer(Verdict.ASK, tuple(map(_stated, shown)))
+    return Answer(Verdict.NONE, may_recur=happens)

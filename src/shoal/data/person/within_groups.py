@@ -1,5 +1,6 @@
 """Numbers that begin anew in every group, such as a person's number in a household: only both
-together identify a person. And panels: columns of any name whose values occur once in each wave.
+together identify a person. Panels: columns of any name whose values occur once in each wave. And
+parts of keys.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,45 +10,60 @@ from math import lgamma, prod
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import PERSONAL, mean, meanings
+from shoal.data.column_words import PERSONAL, mean
 from shoal.data.person.candidates import (
     CROSSING,
-    FEWEST,
     FEWEST_CODES,
-    MANY,
     MOST_ROWS,
-    MOST_TO_A_NUMBER,
-    NEVER,
     RANK,
     Candidate,
     counts_only,
+    each,
     fewest_of_word,
     other_candidates,
     people_of,
 )
 from shoal.data.person.columns import (
     ANEW,
+    COUNTED,
     EXCEPTIONS,
+    FEWEST,
     FULL_NAMES,
-    LEAST_ZEROS,
+    JOINED,
+    LETTERED,
+    MANY,
     NEARLY_ALL,
+    NEVER,
     NO_NUMBERS,
-    UNMISTAKABLE,
+    PARTED,
+    STRONG,
     PersonColumn,
-    distinct,
+    is_value,
+    leaves_out,
+    may_show_who,
+    parts_of,
 )
+from shoal.data.person.people import People, distinct
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
-MOST_OF_RUNNING = 30  # records of one whom a running number stands for
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
-MOST_EXACT = 1 << 53  # among floating-point numbers
-ROUND = 0.4  # share of multiples of five from which numbers are rounded
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
+STEMS = [JOINED] + [
+    rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
+    for before in (3, 2, 1, 0)
+]
+"""Keys by what stands before any sign, or before letters, its last word or digits, and the rest:
+`P001_1.png`, `S001R01.edf`.
+"""
+_DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
+_ENDS_IN_DAY = f"{_DAY}$"
+_BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
+OFTEN = 1.5  # records of each of whom keys begin with, on average
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""
@@ -57,7 +73,8 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """Columns whose values recur, once in each wave; by chance, many would occur twice in one. A
     wave is one of the few values of a column, or one pair of values of two columns.
     """
-    waves = [c for c in columns if _may_be_wave(c)]
+    waves = [c for c in columns if c.has_few(MOST_WAVES)]
+    waves = [c for c in waves if not c.name.has("sex", "age", "birth", "group")]
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
     units = [one for one in other_candidates(columns, ()) if not is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
@@ -71,15 +88,13 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
     found = counted.agg(pl.max("number"), pl.n_unique("number").alias("count"))
     counts = found["count"].to_list()
     ends = list(map(max, found["number"].to_list(), counts))
-    chances = (
-        _ln_choose(end, count) - _ln_choose(max(ends), count)
-        for end, count in zip(ends, counts, strict=True)
-    )
-    return sum(chances) < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
+    def ln_choose(n: float, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
-def _ln_choose(n: float, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+    pairs = zip(ends, counts, strict=True)
+    chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
+    return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -93,7 +108,9 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
     rows = np.sort(np.random.default_rng(7).permutation(rows)[:MOST_ROWS])
     ends = number.texts.gather(rows).str.extract(r"(\d+)\s*$").cast(pl.Float64, strict=False)
     known = [{*other.parts} for other in left]
-    groups = [c for c in columns if _may_be_group(c) and {c, number} not in known]
+    groups = [c for c in columns if c.has_few(MOST_WAVES) and {c, number} not in known]
+    # neither visits nor what says who somebody is
+    groups = [c for c in groups if not c.name.is_personal and c.name.kind != "event"]
     for group in groups if not ends.has_nulls() else ():
         if end_sooner(group.people.keys[rows], ends.to_numpy()):
             pair = Candidate.together(group, number)
@@ -102,29 +119,22 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
     return []
 
 
-def _may_be_group(column: PersonColumn) -> bool:
-    """Whether it has few values, and is neither a visit nor what says who somebody is."""
-    is_few = column.varies and not column.has_values(MOST_WAVES + 1)
-    return is_few and not column.name.is_personal and column.name.kind != "event"
-
-
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """Who may be the people where nothing else is: the last or the first names where there are no
     others, the staff where nobody else is in the table, and households and the like, whose rows may
     be visits of a household rather than its members.
     """
     names = [c for c in columns if c.name.kind in ("first", "last", "name")]
-    parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text"]
-    named = [Candidate((c,), "name", c.people) for c in parts if names == [c]]
+    parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text" and names == [c]]
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
-    found = [Candidate((c,), "evidence", c.people) for c in groups] + named
-    seldom = [
-        one
-        for one in found
-        if one.people.distinct >= MANY
-        and MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
-    ]
-    return seldom + _staff_alone(columns)
+    found = each(groups, "evidence") + each(parts, "name")
+    found = [one for one in found if one.people.distinct >= MANY]
+    found = [one for one in found if one.people.repeat_seldom(MANY)]
+    is_of_others = any(mean(column.name.words, "sensitive") for column in columns)
+    if is_of_others or any(column.name.kind in OF_SOMEBODY for column in columns):
+        return found
+    staff = [c for c in columns if c.name.kind == "staff" and c.look.kind not in NO_NUMBERS]
+    return found + each((c for c in staff if c.may_be_several), "evidence")
 
 
 def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list[Candidate]:
@@ -134,13 +144,16 @@ def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list
     """
     if not is_beside_key and not all(_is_counter(c.parts[0]) for c in of_every_record(columns)):
         return []
-    found = [Candidate((c,), "number", c.people) for c in columns if _may_be_issued(c)]
+    found = each(filter(_may_be_issued, columns), "number")
     names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
+    many = [one for one in found if one.people.distinct > MANY and one.people.repeated >= FEWEST]
     return [
         one
-        for one in found
-        if one.people.distinct > MANY and one.people.repeated >= FEWEST
-        if not any(_differs_within(name, one) for name in names)
+        for one in many
+        if all(
+            people_of((*one.parts, name)).distinct <= CROSSING * one.people.distinct
+            for name in names
+        )
     ]
 
 
@@ -156,16 +169,15 @@ def beside_own(left: list[Candidate], columns: Sequence[PersonColumn]) -> list[C
         left += of_every_record(columns) if mere else []
     named = {c.name.kind for c in own if c.look.token in FULL_NAMES}
     if not named.isdisjoint(("person", "name", "staff")):
-        left = [one for one in left if not _is_few_words(one)]
+        # of few words, it may be a school subject, or who uses what
+        left = [
+            one
+            for one in left
+            if not (one.is_weak and one.parts[0].lacks_digits and not one.parts[0].has_values(MANY))
+        ]
     if not named.isdisjoint(("person", "name")):
         left = [one for one in left if one.kind != "name"]
     return left
-
-
-def _is_few_words(one: Candidate) -> bool:
-    """Whether it may be a school subject, or who uses what, rather than a person's number."""
-    column = one.parts[0]
-    return one.is_weak and column.lacks_digits and not column.has_values(MANY)
 
 
 def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -177,7 +189,7 @@ def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
 def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """What is named for people and differs in each record."""
     named = [c for c in columns if c.name.kind in PERSON_BY_NAME and not c.again]
-    return [Candidate((c,), "person", c.people) for c in named if not c.repeats() and not c.blank]
+    return each((c for c in named if not c.repeats() and not c.blank), "person")
 
 
 def _is_counter(column: PersonColumn) -> bool:
@@ -188,42 +200,16 @@ def _is_counter(column: PersonColumn) -> bool:
 
 def _may_be_issued(column: PersonColumn) -> bool:
     name, look = column.name, column.look
-    if name.kind not in ("group", "thing", "staff") or look.kind in NO_NUMBERS:
-        return False
-    if name.is_place or name.has("area", "goods", "animal", "firm"):
+    is_other = name.is_place or name.has("area", "goods", "animal", "firm")
+    if is_other or name.kind not in ("group", "thing", "staff") or look.kind in NO_NUMBERS:
         return False
     is_group = name.kind == "group" and name.says_number
     is_thing = name.ends("issued") and bool(name.says_number or look.token)
     return column.is_random or is_group or is_thing
 
 
-def _differs_within(column: PersonColumn, one: Candidate) -> bool:
-    """Whether records of one value hold different ones of a column."""
-    both = Candidate.together(*one.parts, column).people.distinct
-    return both > CROSSING * one.people.distinct
-
-
-def _staff_alone(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """The staff, where no column says anything of anybody else, such as of the sick."""
-    kinds = {column.name.kind for column in columns}
-    is_of_others = any(mean(column.name.words, "sensitive") for column in columns)
-    if is_of_others or not kinds.isdisjoint(OF_SOMEBODY):
-        return []
-    staff = [c for c in columns if c.name.kind == "staff" and c.look.kind not in NO_NUMBERS]
-    return [
-        Candidate((c,), "evidence", c.people)
-        for c in staff
-        if c.has_values(FEWEST) and c.repeats(FEWEST)
-    ]
-
-
 def is_of_no_person(column: PersonColumn) -> bool:
     return column.name.kind in NEVER or column.name.has("animal", "firm")
-
-
-def _may_be_wave(column: PersonColumn) -> bool:
-    is_few = column.varies and not column.has_values(MOST_WAVES + 1)
-    return is_few and not column.name.has("sex", "age", "birth", "group")
 
 
 def _is_seen_once_in_each(unit: Candidate, spans: Iterable[Sequence[PersonColumn]]) -> bool:
@@ -233,11 +219,10 @@ def _is_seen_once_in_each(unit: Candidate, spans: Iterable[Sequence[PersonColumn
     rows = unit.people.sampled(MOST_ROWS)  # of whole units
     for span in spans:
         room = units * prod(column.people.distinct for column in span)
-        if unit.parts[0] in span or not WAVES_SEEN * room <= records <= room:
-            continue
-        keys = [column.people.keys[rows] for column in (unit.parts[0], *span)]
-        if distinct(*keys) * EXCEPTIONS >= len(rows):
-            return True
+        if unit.parts[0] not in span and WAVES_SEEN * room <= records <= room:
+            keys = [column.people.keys[rows] for column in (unit.parts[0], *span)]
+            if distinct(*keys) * EXCEPTIONS >= len(rows):
+                return True
     return False
 
 
@@ -247,7 +232,12 @@ def within_groups(
     """Each number that begins anew in a group, or in the groups of larger ones, with all of them
     together; with None where every record is another one by them, so that rows are people.
     """
-    groups = [column for column in columns if _is_group(column, rejected)]
+    refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
+    groups = [
+        c
+        for c in columns
+        if c.may_number and (c.name.kind == "group" or c.name.is_stay or (c,) in refused)
+    ]
     sure = [one.parts for one in kept if one.evidence.is_confirmed]
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
@@ -310,15 +300,8 @@ def _unnamed_couples(
 ) -> list[tuple[PersonColumn, PersonColumn]]:
     """Numbers, and small whole ones of any name, within whatever else repeats."""
     groups = [c for c in columns if c.may_number and c.repeats(FEWEST)]
-    small = [c for c in groups if c.look.kind == "int" and not c.has_values(LARGEST_WITHIN + 1)]
+    small = [c for c in groups if c.look.kind == "int" and c.has_few(LARGEST_WITHIN)]
     return [(n, g) for n in (*numbers, *small) for g in groups if n is not g]
-
-
-def _is_group(column: PersonColumn, rejected: Sequence[Candidate]) -> bool:
-    refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
-    is_stay = not meanings()["session"].isdisjoint(column.name.words[-1:])
-    is_group = column.name.kind == "group" or is_stay or (column,) in refused
-    return column.may_number and is_group
 
 
 def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
@@ -348,8 +331,6 @@ def _is_in_most(together: Candidate) -> bool:
 def _begins_anew(together: Candidate) -> bool:
     """Whether a number counts 1, 2, 3 within most values of a group."""
     *within, number = together.parts
-    if number.look.kind not in ("int", "text"):
-        return False
     rows, group = together.people.first, people_of(within)
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
     groups = np.unique(group.keys[rows], return_inverse=True)[1]
@@ -362,28 +343,24 @@ def _begins_anew(together: Candidate) -> bool:
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A number that a family may share, with who each is to its holder.
+    """A number that a family may share, with who each is to its holder, or with another number of
+    few values, by its name a person's, too, that counts those who share it.
 
     Births, ages and sexes would differ within a family; what else is kept for life may not.
     """
     own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
     if own and one.evidence.is_confirmed:
         return []
-    related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
-    others = [c for c in related if c not in one.parts]
-    pairs = [Candidate.together(*one.parts, other) for other in others]
-    return [pair for pair in pairs if not one.lies_in(pair)][:1] or _members(one, columns)
-
-
-def _members(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A person's number with another of few values, by its name a person's, too, that counts those
-    who share it.
-    """
-    named = [c for c in columns if c.name.has("person", "relation") and not counts_only(c)]
-    few = [c for c in named if c.may_number and c not in one.parts]
-    small = [c for c in few if not (c.holds_zero or c.has_values(LARGEST_WITHIN + 1))]
-    pairs = [Candidate.together(*one.parts, c) for c in small if one.kind in PERSON_BY_NAME]
-    return [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)][:1]
+    others = [c for c in columns if c not in one.parts]
+    related = [c for c in others if c.name.has("relation") and not c.name.is_personal]
+    pairs = [Candidate.together(*one.parts, other) for other in related]
+    found = [pair for pair in pairs if not one.lies_in(pair)]
+    if not found and one.kind in PERSON_BY_NAME:
+        named = [c for c in others if c.name.has("person", "relation") and not counts_only(c)]
+        few = [c for c in named if c.may_number and not c.holds_zero and c.has_few(LARGEST_WITHIN)]
+        pairs = [Candidate.together(*one.parts, member) for member in few]
+        found = [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)]
+    return found[:1]
 
 
 def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candidate]:
@@ -391,64 +368,95 @@ def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candi
     are of what happens; else others may be marks, measures or remarks.
     """
     codes = (c for c in columns if happens or (c.look.token and c.again >= c.seen) or leaves_out(c))
-    shown = [Candidate((c,), "evidence", c.people) for c in codes if _may_show_who(c)]
+    shown = each(filter(may_show_who, codes), "evidence")
     return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
 
 
-def runs_over_people(column: PersonColumn) -> bool:
-    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
-    one have a few records.
+# Parts of keys that number people, where the keys themselves differ in each record.
+
+
+def in_keys(columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]) -> list[Candidate]:
+    """Parts of keys that number people, and what a group may have given to them."""
+    found = [*_parts_of_keys(telling)]
+    given = issued(columns, is_beside_key=True) if found else []
+    return found + [one for one in given if is_doubtful(one, telling)]
+
+
+def _parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
+    """What repeats in keys that number every record: what stands before any sign, as `P001` does in
+    `P001_1.png`, or behind a year, as in `2021-P001`, unless other columns contradict it.
+
+    Where numbers do not show it by themselves, other columns have to confirm it.
     """
-    if column.name.kind not in ("", "number") or not _are_of_few(column):
-        return False
-    numbers = column.numbers_among(column.people.first)
-    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
-    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
-    return bool(is_running or leaves_out(column))
+    looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
+    looks |= {LETTERED: _before_counter, **dict.fromkeys(PARTED, _behind_waves)}
+    for column in columns:
+        is_key = column.is_parted and column.look.kind in ("text", "span")
+        is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
+        if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
+            continue
+        for part, look in looks.items():
+            people, is_seen = look(column.texts, part)
+            if not people.repeat_seldom(FEWEST):
+                continue
+            one = Candidate((column,), "part", people, part=part)
+            found = one.weigh(columns)
+            is_shown = found.is_of_people or (found.crossing and not found.personal)
+            if is_shown or (is_seen and not found.is_contradicted):
+                yield one
+                break
 
 
-def _are_of_few(column: PersonColumn) -> bool:
-    """Whether it holds whole numbers that nearly all have a few records, as people do."""
-    is_whole = column.may_number and column.look.kind == "int"
-    if column.name.has("amount") or column.name.is_count or not (is_whole or column.is_grouped):
-        return False
-    # how often some rows hold a value that they hold at all, if this many records do
-    least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
-    held = 1 + column.again / max(column.seen, 1)
-    if column.seen <= MANY or not least <= held <= most:
-        return False
-    counts = column.people.counts()
-    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL)
+def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what stands before a sign in their keys, if what stands behind it is a date or
+    one of the few names of a person's files and samples; else of no person.
 
-
-def leaves_out(column: PersonColumn) -> bool:
-    """Whether its numbers repeat as those of people do and leave out far more between them than a
-    measure that repeats as often would; what is mostly round is a price.
+    That may be a number in itself, as in `S12-0001`, and what stands before it may end in a date or
+    in the number of one of a few waves. Some keys show that, as all take long.
     """
-    if not _are_of_few(column):
-        return False
-    numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
-    numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
-    if len(numbers) <= MANY:
-        return False
-    steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
-    by_chance = max(2 * np.exp(-np.median(column.people.counts())), 1 - NEARLY_ALL)
-    left_out = np.mean(steps > np.gcd.reduce(steps))
-    return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
+    some = texts.sample(min(len(texts), MOST_KEYS), seed=6).str.extract_groups(pattern)
+    stem, word, rest = some.struct.unnest().drop_nulls()
+    are_dates = rest.str.contains(_BEGINS_WITH_DAY)
+    is_other = (rest.str.contains(r"^\d+$") & ~are_dates) | stem.str.contains(_ENDS_IN_DAY)
+    is_lettered = (stem + rest).str.contains(r"\p{L}")
+    first = rest.str.extract(r"^([^\W_]*\d[^\W_]*)").fill_null(rest)
+    are_few = first.n_unique() < MANY or 2 * rest.n_unique() <= len(rest)
+    is_told = are_dates | (is_lettered & are_few)
+    is_seen = (is_told & ~is_other).sum() >= NEARLY_ALL * len(some)
+    if not is_seen or word.n_unique() < MANY or len(stem) - stem.n_unique() < FEWEST:
+        nobody = np.zeros(len(texts), dtype=bool)
+        return People(nobody.astype(np.int64), nobody), False
+    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
+    return people, people.records >= OFTEN * people.distinct
 
 
-def _may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do and look like codes, not like a measure:
-    single words, or numbers of one length.
+def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what the first group of a pattern finds in their keys, and whether its second
+    one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
     """
-    written, token = column.look
-    is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount") or column.name.is_count
-    # numbers of two digits are ages and measures, too
-    is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
-    is_code = written == "text" or token or is_number
-    is_name = token == "fullname" and column.may_be_names
-    is_code = is_code and (is_name or token in UNMISTAKABLE or not column.is_of_phrases)
-    if is_known or written in NO_NUMBERS or not is_code:
-        return False
-    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen
+    parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
+    counts = parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
+    ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
+    greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
+    is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
+    return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
+
+
+def _behind_waves(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what stands behind the first part of their keys, as `P001` in `2021-P001` and
+    `T1_P001`; and whether that is one of a few waves, in which some are left out, or all have as
+    many: numbers of what happened, or of a site's people, are given one after the other.
+    """
+    of = parts_of(texts, pattern)
+    people = People(of.hash().to_numpy(), is_value(texts))
+    if people.records < OFTEN * people.distinct:
+        return people, False
+    parts = pl.DataFrame({"of": of, "key": texts, "number": of.str.extract(r"^\D*(\d+)$")})
+    waves = pl.col("key").str.strip_suffix(pl.col("of")).rank("dense")
+    parts = parts.select(waves.alias("wave"), pl.col("number").cast(pl.Float64, strict=False))
+    is_few = parts["wave"].n_unique() <= MOST_WAVES
+    if not is_few or parts["number"].has_nulls():
+        return people, is_few and bool(of.str.contains(r"\p{L}").all())
+    greatest = parts.group_by("wave").max()["number"].to_numpy()
+    is_of_all = len(parts) < NEARLY_ALL * greatest.sum() or len(np.unique(greatest)) == 1
+    return people, is_of_all and not end_sooner(*(parts[c].to_numpy() for c in parts.columns))

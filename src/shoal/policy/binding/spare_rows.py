@@ -16,7 +16,7 @@ import polars as pl
 from shoal.data.column_words import fold, forms_of, meanings, words_of
 from shoal.data.findings import listed_rows
 from shoal.data.numbers import LastNumbers, parse_numbers
-from shoal.data.person.columns import mixed
+from shoal.data.person.people import mixed
 from shoal.data.person_names import MOST_NOTES, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts
@@ -35,6 +35,7 @@ MOST_COMPUTED = 10
 """Rows at the end of a table that may be computed of those above them."""
 MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 """First rows that may say in other words what columns are, and rows that are compared."""
+TAKE_OUT = "take out of the data what is nobody, then publish"
 _NOTE = r"\p{L}.*[ :=]"
 MOST_TESTS, MOST_WORDS = 0.1, 3
 """The share of rows that are called tests among ordinary ones, and the words of such a call."""
@@ -82,7 +83,9 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         return []
     described = cache(lambda name: Described.of(table.column(name), model.no_names))
     apart, tests = _rows_apart(table, model, described)
-    said = [*_said_of(len(apart)), *_said_of_tests(tests)]
+    said = [*_said_of(len(apart), "a total, a note or a second line of names")]
+    for name, count in tests.items():
+        said += _said_of(count, f"{'a record' if count == 1 else 'records'} of a test", name)
     known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
@@ -97,34 +100,22 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
     if not people:
         return said
-    has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
+    has, counts = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
     text = (
         f"{has} no value in any column that a release shows, but what such rows repeat, as"
-        f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
-        " is nobody, then publish"
+        f" subtotals and spare rows of a form do, and {counts} towards k; {TAKE_OUT}"
     )
     return [*said, ReleaseWarning(ROWS_APART, text)]
 
 
-def _said_of(rows: int) -> list[ReleaseWarning]:
-    if not rows:
-        return []
-    is_one = rows == 1
-    text = (
-        f"{rows} {'row looks' if is_one else 'rows look'} like a total, a note or a second line of"
-        f" names and {'counts as a person' if is_one else 'count as people'}; take out of the data"
-        " what is nobody, then publish"
-    )
-    return [ReleaseWarning(ROWS_APART, text)]
-
-
-def _said_of_tests(tests: Mapping[str, int]) -> Iterator[ReleaseWarning]:
-    """A warning for each column that calls a few of its people tests. tests: rows by column."""
-    for name, rows in tests.items():
-        look = f"{rows} rows look like records of a test and count as people"
+def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseWarning]:
+    """A warning where some rows look like what is no person, in a column or in several."""
+    if rows:
+        where = "" if name is None else f"attribute '{name}': "
+        look, count = "rows look", "count as people"
         if rows == 1:
-            look = "1 row looks like a record of a test and counts as a person"
-        text = f"attribute '{name}': {look}; take out of the data what is nobody, then publish"
+            look, count = "row looks", "counts as a person"
+        text = f"{where}{rows} {look} like {call} and {count}; {TAKE_OUT}"
         yield ReleaseWarning(ROWS_APART, text, name)
 
 
@@ -145,12 +136,6 @@ def _is_test(text: str) -> bool:
     return len(words) <= MOST_WORDS and any({"", *people} & {*rest} for rest in rests)
 
 
-def _removed(model: PolicyModel) -> set[str]:
-    """The columns that name rows: those of people, and others that a release does not show."""
-    removed = {name for name, one in model.attributes.items() if one.role in REMOVED}
-    return removed | {*model.subject_columns}
-
-
 def _rows_apart(
     table: Table, model: PolicyModel, described: Callable[[str], Described]
 ) -> tuple[np.ndarray, Mapping[str, int]]:
@@ -159,11 +144,16 @@ def _rows_apart(
     """
     audited = [*map(described, model.audited_columns)]
     lacking, empty = rows_lacking(audited, 1), rows_lacking(audited, len(audited) - 1)
-    removed = _removed(model)
+    # the columns that name rows: those of people, and others that a release does not show
+    removed = {name for name, one in model.attributes.items() if one.role in REMOVED}
+    removed |= {*model.subject_columns}
+    no_values = ["", *model.no_names]
     names, found = np.zeros(table.records, dtype=np.int32), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
     last, heads, below = [], [], list[_Below]()
-    bare = _bare_rows(rows_lacking(audited, len(audited) // 2 + 1), table.records)
+    bare = rows_lacking(audited, len(audited) // 2 + 1)
+    if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
+        bare = bare[:0]  # not the last few of all
     tests: dict[str, int] = {}
     zeros, others = (np.zeros(len(bare), dtype=np.int64) for _ in range(2))
     for column in (Texts.of(table, title) for title in table.names):
@@ -179,9 +169,9 @@ def _rows_apart(
             cells = column.texts.gather(column.codes[bare])
             is_zero = cells.str.contains(r"^0([.,]0*)?$").to_numpy()
             zeros += is_zero
-            others += ~is_zero & ~cells.is_in(["", *model.no_names]).to_numpy()
+            others += ~is_zero & ~cells.is_in(no_values).to_numpy()
         if 0 < len(empty) <= MOST_NOTES:
-            filled += ~column.rows_called(column.texts.is_in(["", *model.no_names]))[empty]
+            filled += ~column.rows_called(column.texts.is_in(no_values))[empty]
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
             noted += column.rows_called(is_note)[empty]
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
@@ -221,9 +211,8 @@ def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
 
 def _is_head(cells: Sequence[str]) -> bool:
     """Whether the cells of a row are all unlike those below, and one at least is sure to be."""
-    return (
-        "alike" not in cells and "text" in cells and cells.count("text") + cells.count("other") > 1
-    )
+    is_unlike = "alike" not in cells and "text" in cells
+    return is_unlike and cells.count("text") + cells.count("other") > 1
 
 
 def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
@@ -240,12 +229,10 @@ def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np
 
 def _is_total(text: str, others: pl.Series) -> bool:
     """Whether a text is a word for totals, or another one of these texts with such a word."""
-    known = meanings()
-    rest = [word for word in re.findall(r"[^\W_]+", text) if fold(word) not in known["total"]]
-    if rest == re.findall(r"[^\W_]+", text):
-        return False
+    known, words = meanings(), re.findall(r"[^\W_]+", text)
+    rest = [word for word in words if fold(word) not in known["total"]]
     is_alone = all(fold(word) in known["beside_total"] for word in rest)
-    return is_alone or " ".join(rest) in others
+    return rest != words and (is_alone or " ".join(rest) in others)
 
 
 class _Cell(NamedTuple):
@@ -280,8 +267,7 @@ def _statistics(rows: Sequence[Sequence[_Cell]]) -> int:
         if not (texts and texts[0].is_statistic and len(numbers) >= len(texts)):
             break
         labels.append(texts[0])
-    is_told = len(labels) > 1 or any(one.is_label for one in labels)
-    return len(labels) if is_told else 0
+    return len(labels) if labels[1:] or any(one.is_label for one in labels) else 0
 
 
 class _Below(NamedTuple):
@@ -331,12 +317,6 @@ def _computed_rows(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     begun = np.flatnonzero(np.diagonal(is_odd | (is_end & (empty > 1) & (empty >= texts - 1))))
     first = begun[-1] if len(begun) else -1
     return np.flatnonzero((is_odd | is_end)[first, : first + 1])
-
-
-def _bare_rows(rows: np.ndarray, records: int) -> np.ndarray:
-    """These rows if they are the last few of all; else none."""
-    is_below = 0 < len(rows) <= MOST_HEADS and rows[0] == records - len(rows)
-    return rows if is_below else rows[:0]
 
 
 def _are_unlike(column: Texts, rows: np.ndarray, no_names: Iterable[str]) -> np.ndarray:

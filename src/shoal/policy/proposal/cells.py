@@ -291,13 +291,15 @@ class ColumnCells:
     @property
     def are_phrases(self) -> bool:
         """Whether most of them have several words."""
-        return bool(2 * self.kept.have(r"\p{L}\s+\S").sum() > self.distinct)
+        return self._are_mostly(r"\p{L}\s+\S")
 
     @property
     def are_sentences(self) -> bool:
         """Whether most of them have as many words as a sentence, however often each occurs."""
-        long = self.kept.have(r"^\S*\p{L}\S*(?:\s+\S*\p{L}\S*){3}")
-        return bool(2 * long.sum() > self.distinct)
+        return self._are_mostly(r"^\S*\p{L}\S*(?:\s+\S*\p{L}\S*){3}")
+
+    def _are_mostly(self, pattern: str) -> bool:
+        return bool(2 * self.kept.have(pattern).sum() > self.distinct)
 
     @cached_property
     def have_leading_zeros(self) -> bool:
@@ -392,8 +394,7 @@ def _far(numbers: np.ndarray) -> np.ndarray:
 
 def _all_numbers(numbers: np.ndarray) -> np.ndarray | None:
     """These, unless some are none, or too far out for a domain."""
-    is_number = len(numbers) > 0 and bool((np.abs(numbers) < FARTHEST / 100).all())
-    return numbers if is_number else None
+    return numbers if _are_all(np.abs(numbers) < FARTHEST / 100) else None
 
 
 def may_be_days(cells: Iterable[str]) -> bool:
@@ -426,10 +427,9 @@ _ONE = re.compile(_NUMBER)
 
 def in_order(labels: Iterable[str]) -> list[str] | None:
     """The labels by their lower ends; None where some is not a span, or two are the same."""
-    spans = ends_of_spans(labels)
-    if spans is None or len(set(spans.values())) < max(len(spans), 2):
-        return None
-    return sorted(spans, key=spans.__getitem__)
+    spans = ends_of_spans(labels) or {}
+    are_two = len(set(spans.values())) >= max(len(spans), 2)
+    return sorted(spans, key=spans.__getitem__) if are_two else None
 
 
 def ends_of_spans(labels: Iterable[str]) -> dict[str, tuple[float, float]] | None:
@@ -447,10 +447,8 @@ def span_ends(label: str) -> tuple[float, float] | None:
     if span is not None:
         low, high = float(span[1]), float(span[2])
         return (low, high) if low < high else None
-    below = _BELOW.fullmatch(label)
-    if below is not None:
+    if below := _BELOW.fullmatch(label):
         return float("-inf"), float(below[2])
-    above = _ABOVE.fullmatch(label)
-    if above is not None:
+    if above := _ABOVE.fullmatch(label):
         return float(above[2] or above[3]), float("inf")
     return (float(label), float(label)) if _ONE.fullmatch(label) else None

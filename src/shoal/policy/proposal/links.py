@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import polars as pl
 
 from shoal.connectors.database.catalogue import ForeignKey
@@ -58,24 +57,22 @@ class FoundLinks:
         finest = [link for link in sure if link.to_table not in above]
         return finest[0] if len(finest) == 1 else None
 
-    def _above(self, table: str) -> list[str]:
+    def _above(self, table: str) -> set[str]:
         """The tables that a table hangs from."""
-        found: list[str] = []
-        waiting = [table]
-        while waiting:
-            for link in self.links.get(waiting.pop(), ()):
-                if link.is_sure and link.to_table not in found:
-                    found.append(link.to_table)
-                    waiting.append(link.to_table)
+        waiting, found = [table], set[str]()
+        for one in waiting:  # which grows
+            above = {link.to_table for link in self.links.get(one, ()) if link.is_sure} - found
+            waiting += above
+            found |= above
         return found
 
     def key(self, table: str) -> str | None:
         """The column of a table that rows of others point to, or may point to."""
-        parents = (self.parent(name) for name in self.links)
-        sure = [link for link in parents if link is not None]
-        for links in (sure, [link for some in self.links.values() for link in some]):
+        sure = [*filter(None, map(self.parent, self.links))]
+        may = [link for some in self.links.values() for link in some if table == self.people]
+        for links in (sure, may):
             columns = [link.to_column for link in links if link.to_table == table]
-            if columns and (links is sure or table == self.people):
+            if columns:
                 return max(columns, key=columns.count)
         return None
 
@@ -108,15 +105,13 @@ def find_links(
     root = people or _root(links)
     # a table of people belongs to nobody
     links[root] = []
-    links = {name: _one_way(some, links, root) for name, some in links.items()}
-    order = {name: place for place, name in enumerate(_by_size(tables))}
-    return FoundLinks(
-        root,
-        {
-            name: sorted(some, key=lambda one: (not one.is_sure, one.lost, -order[one.to_table]))
-            for name, some in links.items()
-        },
-    )
+    by_size = sorted(tables, key=lambda name: tables[name].records)
+
+    def rank(one: Link) -> tuple[bool, int, int]:
+        return not one.is_sure, one.lost, -by_size.index(one.to_table)
+
+    one_way = {name: _one_way(some, links, root) for name, some in links.items()}
+    return FoundLinks(root, {name: sorted(some, key=rank) for name, some in one_way.items()})
 
 
 @dataclass(frozen=True)
@@ -150,8 +145,7 @@ def _link(
         return None
     is_declared = (one.table, one.column, key.table, key.column) in said
     has_its_name = _names_it(one.column, key)
-    known = values.is_in(key.values.implode())
-    lost = len(values) - int(known.sum())
+    lost = len(values) - int(values.is_in(key.values.implode()).sum())
     if not is_declared and lost > (1 - FEWEST_FOUND) * len(values):
         return None
     if not has_its_name and not is_declared and values.n_unique() < len(key.values) // 2:
@@ -202,8 +196,3 @@ def _one_way(own: Sequence[Link], links: Mapping[str, Sequence[Link]], root: str
         for link in own
         if not (points_back(link) and reaches(link.table) and not reaches(link.to_table))
     ]
-
-
-def _by_size(tables: Mapping[str, Table]) -> list[str]:
-    sizes = np.array([table.records for table in tables.values()])
-    return [list(tables)[place] for place in np.argsort(sizes, kind="stable").tolist()]

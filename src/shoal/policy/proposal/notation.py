@@ -140,8 +140,7 @@ def _with_value(texts: TextsOf) -> TextsOf:
 
 
 def _find_dates(texts: Mapping[str, TextsOf], found: FoundNotation) -> None:
-    fitting = {name: _forms(values) for name, values in texts.items()}
-    fitting = {name: forms for name, forms in fitting.items() if forms}
+    fitting = {name: forms for name, values in texts.items() if (forms := _forms(values))}
     if not fitting:
         return
     form = found.read["dates"] = _most_common(fitting)
@@ -169,8 +168,7 @@ def _forms(texts: TextsOf) -> list[str]:
 
 
 def _is_day(values: pl.Series, form: str) -> pl.Series:
-    has_clock = ":" in form
-    read = values.str.to_datetime if has_clock else values.str.to_date
+    read = values.str.to_datetime if ":" in form else values.str.to_date
     return read(form, strict=False).is_not_null()
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from shoal.data.column_words import CODE, REFERENCE, ColumnName, mean, name_of, names_place
 from shoal.data.findings import some_named
-from shoal.data.person.candidates import MOST_TO_A_NUMBER
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
+from shoal.data.person.people import MOST_TO_A_NUMBER
 from shoal.data.single_ends import outward_domain, rounding
 from shoal.data.table import Table
 from shoal.policy.proposal.cells import NEARLY_ALL, ColumnCells, in_order
@@ -87,22 +87,17 @@ def _in_a_row(questions: Sequence[str]) -> str:
 
 def guess_of(column: ColumnCells) -> Guess:
     """The column's role by its own name and cells; who numbers people is decided over all."""
-    guesses = (rule(column) for rule in _RULES)
-    return next((guess for guess in guesses if guess is not None), None) or _category(column)
-
-
-def _empty(column: ColumnCells) -> Guess | None:
-    return None if column.distinct else Guess({"role": "drop"}, "empty: dropped")
+    if not column.distinct:
+        return Guess({"role": "drop"}, "empty: dropped")
+    return next(filter(None, (rule(column) for rule in _RULES)), None) or _category(column)
 
 
 def _place(column: ColumnCells) -> Guess | None:
     if not names_place(column.words):
         return None
     longest = min(int(column.values.str.len_chars().max() or 1), 64)  # type: ignore[arg-type]
-    return Guess(
-        {"role": "quasi", "hierarchy": {"prefix": longest}},
-        "a place; digits are hidden from the right",
-    )
+    settings = {"role": "quasi", "hierarchy": {"prefix": longest}}
+    return Guess(settings, "a place; digits are hidden from the right")
 
 
 def _date(column: ColumnCells) -> Guess | None:
@@ -117,20 +112,19 @@ def _date(column: ColumnCells) -> Guess | None:
 def _identifier(column: ColumnCells) -> Guess | None:
     name = name_of(column.name)
     is_of_one = name.kind in ("civil", "contact") and not name.is_of_other
-    is_named = mean(column.words, "identifier")
-    if not is_named and not (is_of_one and column.distinct >= FEWEST_NUMBERS):
-        return None
-    return Guess({"role": "identifier"}, "by its name it names a person: removed")
+    if mean(column.words, "identifier") or (is_of_one and column.distinct >= FEWEST_NUMBERS):
+        return Guess({"role": "identifier"}, "by its name it names a person: removed")
+    return None
 
 
 def _form(column: ColumnCells) -> Guess | None:
     """What is written as nothing else is, whatever its name."""
     form = column.form
-    if form in PERSONAL_FORMS:
-        return Guess({"role": "identifier"}, f"written as {FORMS[form]}: removed")
-    if form in PRIVATE_FORMS:
-        return Guess({"role": "sensitive"}, f"written as {FORMS[form]}: published as it is")
-    return None
+    if not form:
+        return None
+    is_personal = form in PERSONAL_FORMS
+    role, then = ("identifier", "removed") if is_personal else ("sensitive", "published as it is")
+    return Guess({"role": role}, f"written as {FORMS[form]}: {then}")
 
 
 def _all_different(column: ColumnCells) -> Guess | None:
@@ -166,27 +160,21 @@ def _numbers_records(column: ColumnCells, name: ColumnName) -> bool:
 
 
 def _bins(column: ColumnCells) -> Guess | None:
-    if not 1 < column.distinct <= MANY:
-        return None
-    order = in_order(column.cells.to_list())
+    order = in_order(column.cells.to_list()) if 1 < column.distinct <= MANY else None
     if order is None:
         return None
-    return Guess(
-        {"role": "quasi", "type": "ordinal", "order": order}, "spans of a number that others know"
-    )
+    settings = {"role": "quasi", "type": "ordinal", "order": order}
+    return Guess(settings, "spans of a number that others know")
 
 
 def _sensitive(column: ColumnCells) -> Guess | None:
     is_sure = mean(column.words, "sensitive")
-    if not is_sure and not mean(column.words, "maybe_sensitive"):
-        return None
-    if column.distinct < 2:  # nothing to learn, and no promise that could hold
+    is_named = is_sure or mean(column.words, "maybe_sensitive")
+    if not is_named or column.distinct < 2:  # nothing to learn, and no promise that could hold
         return None
     is_number = column.numbers is not None and column.distinct > CATEGORIES
-    guess = Guess(
-        {"role": "sensitive", **({"type": "number"} if is_number else {})},
-        "by its name what an attacker wants to learn: published as it is",
-    )
+    settings = {"role": "sensitive"} | ({"type": "number"} if is_number else {})
+    guess = Guess(settings, "by its name what an attacker wants to learn: published as it is")
     if is_number and column.are_mostly_unique:
         guess = guess.asking(TOO_PRECISE)
     return guess if is_sure else guess.asking(COULD_OTHERS_KNOW)
@@ -196,10 +184,8 @@ def _code(column: ColumnCells) -> Guess | None:
     """Numbers that nobody computes with."""
     length = column.code_length
     if length is not None and length <= LONGEST_CODE and column.distinct > MANY:
-        return Guess(
-            {"role": "quasi", "hierarchy": {"prefix": length}},
-            "codes that others may know; digits are hidden from the right",
-        )
+        settings = {"role": "quasi", "hierarchy": {"prefix": length}}
+        return Guess(settings, "codes that others may know; digits are hidden from the right")
     named = CODE & set(column.words) and column.distinct <= MANY and column.are_whole
     if not column.have_leading_zeros and not named:
         return None
@@ -207,10 +193,8 @@ def _code(column: ColumnCells) -> Guess | None:
 
 
 def _number(column: ColumnCells) -> Guess | None:
-    if column.numbers is None or column.distinct <= 2:
-        return None
-    if column.numbers.min() == column.numbers.max():  # 1, 1.0 and 1.00
-        return None
+    if column.numbers is None or column.distinct <= 2 or not np.ptp(column.numbers):
+        return None  # 1, 1.0 and 1.00 are one number
     domain = outward_domain(column.numbers, column.words)
     rounded = {}
     if column.distinct > CATEGORIES:  # of fewer, several people have each
@@ -252,12 +236,11 @@ def _free_text(column: ColumnCells) -> Guess | None:
 
 
 def _category(column: ColumnCells) -> Guess:
+    reason = f"others may know it{_would_lose_less(column)}"
     if column.distinct > MANY:
-        reason = (
-            f"{column.distinct} values; give it a hierarchy, or it is published whole or not at all"
-        )
-        return Guess({"role": "quasi"}, reason)
-    return Guess({"role": "quasi"}, f"others may know it{_would_lose_less(column)}")
+        less = "give it a hierarchy, or it is published whole or not at all"
+        reason = f"{column.distinct} values; {less}"
+    return Guess({"role": "quasi"}, reason)
 
 
 def _would_lose_less(column: ColumnCells) -> str:
@@ -266,7 +249,6 @@ def _would_lose_less(column: ColumnCells) -> str:
 
 
 _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
-    _empty,
     _place,
     _date,
     _form,
@@ -343,34 +325,32 @@ def with_one_subject(
     Where the answer has to be confirmed, its first column asks.
     """
     first = next(iter(answer.candidates), None)
+    is_asked = answer.verdict is Verdict.ASK
     if first is None or first.is_profile:
         found = _with_first_subject(guesses, columns)
-        if first is not None:
-            asking = first.columns[0]
-            found[asking] = replace(found[asking], person=answer)
-        return found
-    is_asked = answer.verdict is Verdict.ASK
-    own = {name: _own_guess(first, guesses[name], is_asked) for name in first.columns}
-    asking = first.columns[0]
-    if is_asked:
-        own[asking] = replace(own[asking], person=answer)
-    if len(first.columns) == 1:
-        own[asking] = _asking_whose(own[asking], columns[asking])
-    return _with_others_removed(guesses, columns, first.columns, answer.removed) | own
+    else:
+        own = {name: _own_guess(first, is_asked) for name in first.columns}
+        if len(own) == 1:
+            own = {name: _asking_whose(guess, columns[name]) for name, guess in own.items()}
+        found = _with_others_removed(guesses, columns, first.columns, answer.removed) | own
+    if first is not None and is_asked:
+        asking = first.columns[0]
+        found[asking] = replace(found[asking], person=answer)
+    return found
 
 
 def _with_first_subject(
     guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]
 ) -> dict[str, Guess]:
     """The guesses where no column repeats as the number of people does."""
-    chosen = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
-    if chosen is None:
-        return dict(guesses)
-    subject = {chosen: _asking_whose(guesses[chosen], columns[chosen])}
-    return _with_others_removed(guesses, columns, (chosen,), ()) | subject
+    for name, guess in guesses.items():
+        if guess.role == "subject":
+            subject = {name: _asking_whose(guess, columns[name])}
+            return _with_others_removed(guesses, columns, (name,), ()) | subject
+    return dict(guesses)
 
 
-def _own_guess(first: PersonCandidate, guess: Guess, is_asked: bool) -> Guess:
+def _own_guess(first: PersonCandidate, is_asked: bool) -> Guess:
     """The guess for a column of the first candidate."""
     if len(first.columns) > 1:
         return PART

@@ -1,0 +1,204 @@
+"""Records by whom they are of, and whether those of one birth, name or the like are of one person
+more often than by chance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import polars as pl
+
+from shoal.data.room import blocks
+
+FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
+MOST_KEYS = 1 << 22  # that are counted in a table of them all
+MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
+RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
+FAR = 3  # times as many such pairs as by chance, where even fewer are enough
+AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
+SIGNIFICANT = 3.5  # standard deviations
+UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
+FEWEST_AGAIN = 10  # records of people who recur
+NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Records by whom they are of.
+
+    keys: (n,) whole numbers, equal where records are of one; of texts they are hashes of 64 bits,
+    which a million texts share with a chance of 1 in 30 million. is_value: (n,) bool, which records
+    are of somebody. room: above all keys, where they are small; else 0.
+    """
+
+    keys: np.ndarray
+    is_value: np.ndarray
+    room: int = 0
+
+    @classmethod
+    def together(cls, parts: "Sequence[People]") -> "People":
+        """Records by several columns; those that lack a part are nobody's."""
+        if len(parts) == 1:
+            return parts[0]
+        is_value = np.logical_and.reduce([part.is_value for part in parts])
+        room = prod(part.room for part in parts)
+        if not 0 < room <= MOST_KEYS:
+            return cls(mixed(*(part.keys for part in parts)), is_value)
+        keys = parts[0].keys.astype(np.int32)
+        for part in parts[1:]:
+            keys *= part.room
+            keys += part.keys
+        return cls(keys, is_value, room)
+
+    def among(self, rows: np.ndarray) -> "People":
+        """Some records."""
+        return People(self.keys[rows], self.is_value[rows], self.room)
+
+    def and_below(self) -> "People":
+        """Records of nobody taken to be of whom the last one above them is, who is another person
+        in every record that names one: namesakes are others.
+        """
+        rows = np.where(self.is_value, np.arange(len(self.keys)), 0)
+        above = np.maximum.accumulate(rows)
+        return People(above, self.is_value[above])
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The first record of everybody, in their order."""
+        records = len(self.keys)
+        if self.room:
+            rows = np.full(self.room, records)
+            rows[self.keys[::-1]] = np.arange(records - 1, -1, -1)
+        else:
+            rows = pl.Series(self.keys).arg_unique().to_numpy()
+        is_first = np.zeros(records + 1, dtype=bool)
+        is_first[rows] = True
+        return np.flatnonzero(is_first[:records] & self.is_value)
+
+    @cached_property
+    def records(self) -> int:
+        """Records of somebody."""
+        return int(self.is_value.sum())
+
+    @cached_property
+    def distinct(self) -> int:
+        """How many people there are."""
+        return len(self.counts() if self.room else self.first)
+
+    @property
+    def repeated(self) -> int:
+        """Records beyond the first of everybody."""
+        return self.records - self.distinct
+
+    def repeat_seldom(self, least: int) -> bool:
+        """Whether at least this number of records are repeated, but few of each."""
+        return least <= self.repeated < MOST_TO_A_NUMBER * self.distinct
+
+    @property
+    def most(self) -> int:
+        """Records of the one who has most."""
+        if self.room:
+            return int(self.counts().max(initial=0))
+        is_again = self.is_value.copy()
+        is_again[self.first] = False
+        return min(self.distinct, 1) + int(People(self.keys, is_again).counts().max(initial=0))
+
+    def counts(self) -> np.ndarray:
+        """Records of everybody, in any order."""
+        if self.room:
+            counted = np.zeros(self.room, dtype=np.int64)
+            for rows in blocks(len(self.keys)):  # else a wider copy of all keys is made
+                keys = self.keys[rows]
+                some = keys if self.is_value[rows].all() else keys[self.is_value[rows]]
+                counted += np.bincount(some, minlength=self.room)
+            return counted[counted > 0]
+        return pl.Series(self.keys[self.is_value]).unique_counts().to_numpy().astype(np.int64)
+
+    def some(self, share: int) -> np.ndarray:
+        """(n,) bool, the records of about one of `share` people; of everybody who is for 1."""
+        if share == 1:
+            return self.is_value
+        hashed = self.first.astype(np.uint64) * _GOLDEN >> np.uint64(33)
+        chosen = pl.Series(self.keys[self.first[hashed % np.uint64(share) == 0]])
+        return pl.Series(self.keys).is_in(chosen.implode()).to_numpy()
+
+    def sampled(self, most: int) -> np.ndarray:
+        """Rows of whole people, about `most`; single rows at random where there are few people."""
+        if self.records <= most:
+            return np.flatnonzero(self.is_value)
+        if self.distinct >= FEW_VALUES:
+            rows = np.flatnonzero(self.some(-(-self.records // most)))
+            if len(rows) >= most // 20:
+                return rows
+        rows = np.flatnonzero(self.is_value)
+        drawn = np.random.default_rng(5).choice(len(rows), most, replace=False)
+        return rows[np.sort(drawn)]
+
+
+def mixed(*keys: np.ndarray) -> np.ndarray:
+    """(n,) uint64, equal where all keys are."""
+    key = keys[0].astype(np.uint64)
+    for other in keys[1:]:
+        key = key * _GOLDEN + other.astype(np.uint64)
+    return key
+
+
+def distinct(*keys: np.ndarray) -> int:
+    """Distinct values, or combinations of values."""
+    return pl.Series(mixed(*keys)).n_unique()
+
+
+def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether records of one rank have one key more often than records of neighbouring ranks.
+
+    ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
+    an unknown birth, and is left out.
+    """
+    rank = (np.cumsum(np.bincount(ranks) > 0) - 1)[ranks]
+    is_dense = keys.max() < len(keys)
+    key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
+    records, width = np.bincount(rank), int(key.max()) + 1
+    beside = _at_neighbours(np.arange(len(records)), records, 1)
+    is_judged = (records > 1) & (records <= UNKNOWN * beside)
+    # a cell holds the records of one rank and one key
+    cells, held = _counted(rank * width + key, len(records) * width)
+    of_cell, alike = cells // width, _at_neighbours(cells, held, width)
+    kept = is_judged[of_cell]
+    if not kept.any():
+        return False
+    held, of_cell, alike = held[kept], of_cell[kept], alike[kept]
+    records, beside = records[of_cell], beside[of_cell]
+    own, near = (held - 1) / (records - 1), alike / beside
+    agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
+    again = float((held * (own - near) * (records - 1)).sum())
+    # by how much it varies: by pairs, and where many pairs share a record, by records
+    by_pairs = max(chance * (1 - chance), 1 / len(keys))
+    by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())
+    moved = 2 * own - near
+    moved -= np.bincount(of_cell, held * moved)[of_cell] / records
+    by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
+    beyond = agree - chance
+    is_chance = beyond * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
+    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1) * chance)
+    is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
+    return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+
+
+def _counted(numbers: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct numbers, ascending, and how often each occurs. room: above all of them."""
+    if room > len(numbers):
+        return np.unique(numbers, return_counts=True)
+    counts = np.bincount(numbers)
+    return np.flatnonzero(counts), counts[counts > 0]
+
+
+def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
+    """What is counted a step before and behind each place. places: ascending."""
+    found = np.zeros(len(places), dtype=np.int64)
+    for wanted in (places - step, places + step):
+        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+        found += np.where(places[at] == wanted, counts[at], 0)
+    return found
