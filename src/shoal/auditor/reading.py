@@ -5,17 +5,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from shoal.data import release
 from shoal.data.classes import Classes, Population, SensitiveColumn, encode_sensitive_columns
 from shoal.data.encoding import encode_attribute, without_subject
 from shoal.data.person_names import people_of
-from shoal.data.release import (
-    PublishedColumn,
-    Release,
-    classes_of,
-    read_column,
-    read_columns,
-    spans_cover,
-)
+from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table, cell_texts
 from shoal.data.truth import Truth
@@ -35,7 +29,7 @@ def read_cells(
     """What quasi-identifiers and sensitive columns say, with the values behind means, and the
     number of each record's person, as far as they are known; raises InputError with every finding.
     """
-    columns, unreadable = read_columns(released, problem.schema)
+    columns, unreadable = release.read_columns(released, problem.schema)
     sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
     findings = [*unreadable, *unfit]
     if problem.subject in released.names:
@@ -55,7 +49,7 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     """The released table; raises InputError with everything in it that can't be read."""
     schema = problem.schema
     columns, sensitive, people = read_cells(released, problem, truth)
-    labels, count, starred, withheld = classes_of(released, columns, schema)
+    labels, count, starred, withheld = release.classes_of(released, columns, schema)
     if withheld and problem.compares_with_input:
         sensitive = _with_withheld_values(released, problem, truth, starred)
     subjects = None if people is None else people.astype(np.int32, copy=False)
@@ -146,7 +140,7 @@ def _over_known_values(attribute: Attribute, column: Column, schema: Schema) -> 
 
     A cell that this tree lacks is a label of nobody's value here.
     """
-    shown = read_column(attribute, column, schema)
+    shown = release.read_column(attribute, column, schema)
     is_value = np.array([schema.is_value(cell) for cell in column.cells], dtype=bool)
     unknown = is_value & np.isnan(shown.lo)
     lo, hi = np.where(unknown, np.inf, shown.lo), np.where(unknown, -np.inf, shown.hi)
@@ -164,4 +158,4 @@ def _covered(
         )
     encoded, _ = encode_attribute(attribute, column, schema)
     values = np.full(len(column.texts), np.inf) if encoded is None else encoded.value_of_code()
-    return spans_cover(published.lo[:, None], published.hi[:, None], values)
+    return release.spans_cover(published.lo[:, None], published.hi[:, None], values)

@@ -10,17 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from shoal.auditor import trace_rules
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.description import described
 from shoal.auditor.measure import measure
-from shoal.auditor.trace_rules import (
-    OF_REUSE,
-    TracedRelease,
-    broken_rules,
-    names_other_people,
-    wrong_records,
-    wrong_rows,
-)
+from shoal.auditor.trace_rules import TracedRelease
 from shoal.connectors.feeds import feed_of
 from shoal.data.progress import Progress
 from shoal.data.schema import Fields
@@ -52,8 +46,8 @@ def audit_stream(
     problem, encoded = bound_original(source, policy, reference=reference)
     shown = trace.filter(pl.col("row").is_not_null()).sort("row")
     faults = {
-        "rows": wrong_rows(shown, released.records),
-        "records": wrong_records(trace, source.records),
+        "rows": trace_rules.wrong_rows(shown, released.records),
+        "records": trace_rules.wrong_records(trace, source.records),
     }
     if faults["rows"]:
         raise InputError(
@@ -66,11 +60,11 @@ def audit_stream(
     certificate = described(measured.certificate, released, measured.figures, problem, truth)
     progress("checking the trace")
     traced = TracedRelease(shown, trace, measured.release.columns, problem, truth)
-    faults |= certificate["faults"] | broken_rules(traced)
+    faults |= certificate["faults"] | trace_rules.broken_rules(traced)
     if reference is None and bind_stream(source.names, policy)[0] is None:
         # it had one that is not at hand, whose domains decide what a cluster loses
-        faults = {rule: count for rule, count in faults.items() if rule not in OF_REUSE}
-    if not any(faults.values()) and names_other_people(traced):
+        faults = {rule: count for rule, count in faults.items() if rule not in trace_rules.OF_REUSE}
+    if not any(faults.values()) and trace_rules.names_other_people(traced):
         raise InputError(
             "trace: its people are not those of the source; give the trace that was written with it"
         )

@@ -14,13 +14,8 @@ from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
 from shoal.policy.parameters import takes_no
 from shoal.reports.text import history_summary, summary
-from shoal.tables.request import (
-    AttackCommand,
-    AuditRequest,
-    ReleaseRequest,
-    of_one_table,
-    refuse_for_linked,
-)
+from shoal.tables import request
+from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
@@ -211,8 +206,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     from shoal.policy.problem import LinkedProblem
     from shoal.reports.linked import linked_distributions, linked_lines, write_linked_report
 
-    unfit = [one.flag for one in of_one_table(asked, run).values()]
-    refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
+    unfit = [one.flag for one in request.of_one_table(asked, run).values()]
+    request.refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
     assert asked.released is not None
     inputs = [asked.released, asked.original, *policy.files]
     _check_outputs(asked, run, inputs)

@@ -29,13 +29,9 @@ from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy.binding import linked_files
 from shoal.policy.binding.linked import bound_linked, elements_of
-from shoal.policy.binding.linked_files import (
-    LinkedSources,
-    named_sources,
-    read_linked,
-    read_linked_release,
-)
+from shoal.policy.binding.linked_files import LinkedSources
 from shoal.policy.consistency import build_promise
 from shoal.policy.linked import attributes_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
@@ -81,7 +77,7 @@ def audit_linked(
     policy.require_answers()
     problem = LinkedProblem(policy)
     progress("reading the release")
-    sources = read_linked_release(released, problem)
+    sources = linked_files.read_linked_release(released, problem)
     truth, own = None, None
     if has_exact_gaps(policy.model) and original is None and not may_lack_dates:
         raise InputError(
@@ -90,12 +86,12 @@ def audit_linked(
         )
     if original is not None:
         progress("reading the original")
-        own = read_linked(original, problem, further)
+        own = linked_files.read_linked(original, problem, further)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
     output = None
     if len(sources.hashes) == len(sources.tables):  # frames have none
-        place = Location(named_sources(released, problem, None)[-1])
+        place = Location(linked_files.named_sources(released, problem, None)[-1])
         written = policy.notation.written
         output = described_output(place, sources.sha256, policy.render, written)
     certificate = audit.certificate.extended(
