@@ -4,7 +4,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.web import app
-from shoal.web.desk import said
+from shoal.web.work import said
 from shoal.web.work import Job, Jobs
 
 pytestmark = pytest.mark.long

@@ -35,7 +35,7 @@ class _RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+party = typer.Typer(
     cls=_RunByDefault,
     no_args_is_help=True,
     help=(
@@ -45,7 +45,7 @@ app = typer.Typer(
 )
 
 
-@app.command("init")
+@party.command("init")
 def init(
     name: str = option("NAME", "This party's name.", ...),
     keys: Path = KEYS,
@@ -67,7 +67,7 @@ def init(
         )
 
 
-@app.command("run")
+@party.command("run")
 def run(
     asked: PartyRequest,
     check: bool = option(

@@ -50,6 +50,7 @@ _BESIDE = {
     "dossier": "verify",
     "stream_status": "stream",
     "ledger": "republish",
+    "hierarchies": "policy",
     "party": "fuse",
     **dict.fromkeys(("profile", "compare"), "decide"),
     "sign": "verify",
@@ -106,12 +107,13 @@ def _built(name: str, markup: Any) -> Any:
     module = import_module(f"shoal.cli.{_BESIDE.get(function, function)}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
     panel = PANEL_OF[name]
+    verb = getattr(module, function)
     if name in GROUPS:
-        for one in module.app.registered_commands:
+        for one in verb.registered_commands:
             one.callback = options.command(one.callback)
-        alone.add_typer(module.app, name=name, rich_help_panel=panel)
+        alone.add_typer(verb, name=name, rich_help_panel=panel)
     else:
-        alone.command(name, rich_help_panel=panel)(options.command(getattr(module, function)))
+        alone.command(name, rich_help_panel=panel)(options.command(verb))
     return _command_of(alone, name)
 
 

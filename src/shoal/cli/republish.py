@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 # shoal ledger
 
 
-app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
+ledger = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
 
 
-@app.command("verify")
+@ledger.command("verify")
 def verify(
     ledger: str = option("DIR", "The ledger, or the table in a database that it writes.", ...),
     noted: str | None = option("--noted HASH", "A hash noted earlier: the chain must hold it."),
@@ -54,7 +54,7 @@ def _whole_chain(releases: int, head: str) -> str:
     return f"{releases} releases follow each other as they were published; the last is {head}"
 
 
-@app.command("export")
+@ledger.command("export")
 def export(
     ledger: Path = option("DIR", "The ledger.", ...),
     output: str = option("-o, --output", "The table; '-' writes CSV to standard output.", ...),

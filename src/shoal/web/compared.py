@@ -1,12 +1,26 @@
-"""Compare: the measured points of methods and values of k, one of them chosen."""
+"""Compare and Check: methods and values of k as measured, one of them chosen; one draft beside
+another; and what a released file and its certificate say of each other, without any project.
+"""
 
+import asyncio
+import os
+import re
 from contextlib import suppress
+from pathlib import Path
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from shoal.connectors.formats import SUFFIXES
+from shoal.connectors.location import OF_TABLES
+from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
-from shoal.web import edits, pictures, work
-from shoal.web.frame import frame, shell
-from shoal.web.policy_text import Context
-from shoal.web.project import Run
+from shoal.data.linked import PEOPLE
+from shoal.data.two_tables import sensitive_path
+from shoal.web import edits, pictures, policy_text, project, routes_of_edits, work
+from shoal.web.frame import frame, shell, shows
+from shoal.web.policy_text import Context, only_changes
 from shoal.web.server import Server
 
 GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
@@ -104,7 +118,7 @@ async def lattice_context(server: Server, at: str) -> Context | None:
     }
 
 
-def _command(server: Server, run: Run, levels: dict[str, int]) -> str:
+def _command(server: Server, run: project.Run, levels: dict[str, int]) -> str:
     """The command that measures the same, under the policy of the draft."""
     is_own = server.asked_of(run)["base"] == str(run.folder)
     policy = f"runs/{run.name}/policy.yaml" if is_own else "policy.yaml"
@@ -114,7 +128,7 @@ def _command(server: Server, run: Run, levels: dict[str, int]) -> str:
     return shell(words)
 
 
-def _recoded(server: Server) -> Run | None:
+def _recoded(server: Server) -> project.Run | None:
     """The last draft of a global recoding that is of the table as it is."""
     for run in filter(server.is_of_table, server.project.runs):
         if (run.certificate.get("explanation") or {}).get("node"):
@@ -140,3 +154,208 @@ def _drawn(neighbours: list[Context]) -> list[Context]:
         }
         for place, one in enumerate(neighbours)
     ]
+
+
+CERTIFICATE = ".certificate.json"
+MOST_LISTED = 50
+OPTION = re.compile(r" (\(|with )--[a-z-]+\)?")
+FIELDS = {
+    "certificate": gettext("Its certificate"),
+    "policy": gettext("Its policy"),
+    "original": gettext("The table it was made of"),
+    "trust": gettext("A public key that must have signed it"),
+}
+
+
+async def check_screen(server: Server) -> Context:
+    """Released files below the start folder, and what the last check found."""
+    job = server.jobs.last("verify")
+    asked = job.asked if job else {}
+    is_same = asked.get("stamps") == _stamps(asked)
+    if job and job.result.get("policy"):  # the one beside the file
+        asked = {**asked, "policy": job.result["policy"]}
+    checks = job.result.get("checks") if job and job.state == "done" and is_same else None
+    if checks is not None:  # the form has fields for what a shell calls options
+        checks = [{**check, "text": OPTION.sub("", check["text"])} for check in checks]
+    return {
+        **await frame(
+            server,
+            "check",
+            gettext("Check a released file"),
+            _command(server, asked) if asked else None,
+        ),
+        "listed": await asyncio.to_thread(released_below, server.project.start),
+        "start": str(server.project.start),
+        "fields": FIELDS,
+        "once": server.new_once(),
+        "checked": asked.get("named"),
+        "checks": checks,
+        "proved": proved(checks),
+        "is_good": checks is not None and all(check["ok"] is not False for check in checks),
+        "trouble": job.result if job and job.state in ("refused", "failed") else None,
+        "has_changed": bool(job) and not is_same,
+        "is_running": job is not None and not job.is_over,
+    }
+
+
+def proved(checks: list[Context] | None) -> list[str]:
+    """What checks have proved, and what it would take to prove the rest; without checks, what
+    they can.
+    """
+    if checks is None:
+        return [
+            gettext(
+                "That the file was not changed since it was measured; with its policy and the"
+                " table it was made of, that its promises hold; with a public key, who signed it."
+            )
+        ]
+    if any(check["ok"] is False for check in checks):
+        return [gettext("That something is wrong: what is marked ✗.")]
+    done = {check["name"] for check in checks if check["ok"]}
+    return [
+        gettext("That the file was not changed since it was measured."),
+        gettext("That its promises hold: they were measured again.")
+        if "promises" in done
+        else gettext(
+            "Not that its promises hold: that is stated, and was not measured again in full. It"
+            " takes the policy and, to count people, the table it was made of."
+        ),
+        gettext("Who signed it: the owner of the key.")
+        if "signature" in done
+        else gettext("Not who made it: that takes a signature, and a public key to check it by."),
+    ]
+
+
+def released_below(start: Path) -> list[str]:
+    """Files that have a certificate beside them, and folders of several tables with one, in the
+    start folder and four levels below.
+    """
+    found: list[str] = []
+    for place, folders, names in os.walk(start):
+        depth = len(Path(place).relative_to(start).parts)
+        folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 4 else []
+        known = set(names)
+        if OF_TABLES in known and any(f"{PEOPLE}{suffix}" in known for suffix in SUFFIXES):
+            found.append(os.path.relpath(place, start))
+        for name in sorted(names):
+            released = name.removesuffix(CERTIFICATE)
+            if released != name and released in known:
+                found.append(os.path.relpath(Path(place) / released, start))
+        if len(found) >= MOST_LISTED:
+            break
+    return found[:MOST_LISTED]
+
+
+async def started(request: Request) -> Response:
+    """Begins a check of the file that a form names."""
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
+    named = edits.one(form, "typed") or edits.one(form, "path")
+    asked: Context = {"named": named, "file": of_release(named, server.project.start)}
+    for field in FIELDS:
+        given = edits.one(form, field)
+        asked[field] = _within(given, server.project.start) if given else None
+    server.start("verify", edits.one(form, "once"), **asked, stamps=_stamps(asked))
+    return RedirectResponse("/check", 303)
+
+
+def _within(named: str, start: Path) -> str:
+    """The file of this name, or the folder of several tables."""
+    return str(policy_text.within(named, start, is_folder=(start / named).is_dir()))
+
+
+def of_release(named: str, start: Path) -> str:
+    """What is released under this name; in the folder of a project's release, its data."""
+    found = _within(named, start)
+    held = project.data_in(Path(found))
+    return _within(str(held), start) if project.certificate_of(held).is_file() else found
+
+
+def _stamps(asked: Context) -> list[list[int]]:
+    """What changes when one of the files that a check reads does, found beside others or named."""
+    named: list[str | None] = [asked.get(field) for field in ("file", *FIELDS)]
+    if named[0]:
+        named += [named[0] + CERTIFICATE, sensitive_path(named[0])]
+    found = []
+    for path in filter(None, named):
+        with suppress(OSError):
+            stat = os.stat(path)
+            found.append([stat.st_ino, stat.st_mtime_ns, stat.st_size])
+    return found
+
+
+def _command(server: Server, asked: Context) -> list[str]:
+    there = server.project.in_commands
+    words = ["shoal", "verify", there(asked["file"])]
+    if asked.get("certificate"):
+        words.append(there(asked["certificate"]))
+    for field, option in (("policy", "-p"), ("original", "--original"), ("trust", "--trust")):
+        if asked.get(field):
+            words += [option, there(asked[field])]
+    return words
+
+
+ROUTES = [Route("/check", shows(check_screen)), Route("/check", started, methods=["POST"])]
+
+
+# One draft beside another: what was asked differently, and what came of it.
+
+
+def beside(run: project.Run, other: project.Run) -> Context:
+    """Figures of both drafts in rows, the losses of their columns, and the policies' changed lines.
+
+    In each row: what it is, the other draft's, this draft's.
+    """
+    own, theirs = run.certificate, other.certificate
+    losses, earlier = _losses(own), _losses(theirs)
+    names = list(dict.fromkeys([*losses, *earlier]))
+    rows = [(text, _text(figure(theirs)), _text(figure(own))) for text, figure in FIGURES]
+    rows += [
+        (gettext("{n}, lost", n=n), _percent(earlier.get(n)), _percent(losses.get(n)))
+        for n in names
+    ]
+    return {
+        "other": other,
+        "rows": [{"text": t, "other": o, "own": s, "differs": o != s} for t, o, s in rows],
+        "lines": only_changes(other.policy_text, run.policy_text),
+        "is_other_table": run.about.get("table_sha") != other.about.get("table_sha"),
+    }
+
+
+def _losses(stated: Context) -> dict[str, float | None]:
+    columns = stated.get("columns") or ()
+    return {c["name"]: c.get("loss") for c in columns if c["role"] == "quasi"}
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _largest_risk(stated: Context) -> str:
+    risk = (stated.get("risk") or {}).get("prosecutor_max")
+    return gettext("1 in {risk:.0f}", risk=1 / risk) if risk else "–"
+
+
+def _measured(stated: Context) -> str:
+    found = [
+        f"{' '.join([p['model'], *p['attributes']])} {p['measured']:.4g}"
+        for p in stated["promises"]
+        if isinstance(p["measured"], (int, float))
+    ]
+    return ", ".join(found)
+
+
+FIGURES = (
+    (gettext("Method"), lambda c: (c.get("method") or {}).get("name")),
+    (gettext("Promises, as measured"), _measured),
+    (gettext("Detail lost"), lambda c: _percent(Certificate(c).loss)),
+    (gettext("Named at most"), _largest_risk),
+    (gettext("Classes"), lambda c: c["classes"]["count"]),
+    (gettext("Smallest class"), lambda c: c["classes"]["min"]),
+    (gettext("Rows suppressed or withheld"), lambda c: Certificate(c).rows_lost),
+)

@@ -30,9 +30,9 @@ from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
 from shoal.web import others, project
-from shoal.web.desk import Line, end_with_the_server, said
 from shoal.web.policy_text import json_of
 from shoal.web.sign_off import trace_of
+from shoal.web.work import Line, end_with_the_server, said
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.audit import ReleaseBeside

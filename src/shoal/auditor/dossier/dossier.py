@@ -23,13 +23,15 @@ from shoal.auditor.dossier.context import (
     ContextFile,
     ContextLike,
     Rating,
+    Roles,
+    initial_risk,
     lack_of,
     parts_of,
     read_context,
+    residual_risk,
     without_stop,
     words_of,
 )
-from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.labels import initial_linked_risk
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
@@ -247,16 +249,12 @@ def unanswered(certificate: Certificate, context: Context, profile: str) -> dict
     """
     residual, roles = residual_risk(certificate), Roles.of(certificate, None)
     answers = Answers(certificate, context, None, residual, roles, _today())
-    lacks = {field: answers.lacks(field) for field in _fields(profile)}
+    lacks = {field: answers.lacks(field) for field in asked_fields(profile)}
     return {field: lack for field, lack in lacks.items() if lack}
 
 
 def asked_fields(profile: str) -> list[str]:
-    """The fields of a context that a profile asks for; none that is measured."""
-    return [field for field in _fields(profile) if not field.startswith(CERTIFICATE)]
-
-
-def _fields(profile: str) -> list[str]:
+    """The fields that a profile asks for, but for the risk before a release."""
     (asking,) = read_profiles([profile])
     fields = dict.fromkeys(field for clause in asking.clauses for field in clause.fields)
     return [field for field in fields if field != "initial_risk"]

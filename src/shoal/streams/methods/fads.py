@@ -42,7 +42,7 @@ from shoal.errors import InputError
 from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine
 from shoal.search.refinery import Search
-from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup, stream_distances
+from shoal.streams.kernels import grown_clusters, nearest_clusters, stream_distances
 from shoal.streams.methods import emission
 
 # New clusters of a stream refined as table methods refine their classes, by k alone.
@@ -314,7 +314,7 @@ class FadsPublisher:
             labels, count = grown_clusters.grown(near, leaf, people, picks, k, *costs)
         else:
             labels, count = grown_clusters.grown_near(near, leaf, people, picks, k, REACH, *costs)
-            regroup.regrouped(near, leaf, people, labels, k, TRIES, ROUNDS, *costs)
+            grown_clusters.regrouped(near, leaf, people, labels, k, TRIES, ROUNDS, *costs)
         return labels[place], count
 
     def snapshot(self) -> State:
