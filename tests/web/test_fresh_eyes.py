@@ -5,7 +5,7 @@ import re
 import polars as pl
 import pytest
 
-from shoal.web.compared import proved
+from shoal.web.checked import proved
 from shoal.web.frame import in_fields
 from web.test_page import draft
 from web.visitor import Visitor

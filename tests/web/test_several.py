@@ -19,9 +19,9 @@ from shoal.errors import InputError
 from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
-from shoal.web.compared import of_release, released_below
-from shoal.web.edits import edited
+from shoal.web.checked import of_release, released_below
 from shoal.web.desk import SeveralLooks
+from shoal.web.edits import edited
 from shoal.web.others import in_tables, judged_together, keep, overlaps
 from shoal.web.policy_text import read, written
 from shoal.web.several import (

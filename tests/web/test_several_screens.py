@@ -8,7 +8,7 @@ import pytest
 import linked_cases
 from shoal.data.certificate import Certificate
 from shoal.reports.linked import paid_lines
-from shoal.web.compared import beside
+from shoal.web.checked import beside
 from shoal.web.routes_of_release import _first_rating
 from web.visitor import Visitor, served
 

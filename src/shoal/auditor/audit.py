@@ -239,8 +239,7 @@ def own_certificate(released_path: str, sha256: str | None = None) -> Certificat
 
 def write_certificate(certificate: Certificate, path: str) -> None:
     """Writes it whole; a signature of what stood there before is removed."""
-    with files.atomic_write(path) as draft:
-        draft.write_text(certificate.to_json())
+    files.write_text(path, certificate.to_json())
     if not Location(path).is_standard:
         outputs.remove_stale_signature(path)
 

@@ -136,7 +136,7 @@ def compare(
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """
     from shoal.advise.compare import compare as compared
-    from shoal.connectors.files import atomic_write
+    from shoal.connectors.files import write_text
     from shoal.reports.comparison_table import as_text, faults, reasons
 
     one = asked.overrides
@@ -165,8 +165,7 @@ def compare(
             progress=progress,
         )
         if output is not None:
-            with atomic_write(output) as draft:
-                draft.write_text(comparison.to_json())
+            write_text(output, comparison.to_json())
         if report is not None:
             from shoal.reports.comparison import write_comparison
 

@@ -397,8 +397,9 @@ def status_of(arguments: list[str]) -> int:
     except SystemExit as stop:  # from a verb that has itself said how it was stopped
         # but not this one, which is Typer's way to stop
         if isinstance(stop.__context__, BrokenPipeError):
-            if _only_lists(arguments):
-                return 0  # whoever closed it has seen enough, as `head` has
+            # where it lists what there is, whoever closed it has seen enough, as `head` has
+            if arguments[:1] == ["methods"] or {"--schema", "--help"} & {*arguments}:
+                return 0
             return fail(
                 InputError.exit_status,
                 "standard output: was closed before all was shown; keep its reader open",
@@ -440,11 +441,6 @@ def status_of(arguments: list[str]) -> int:
             f"internal error ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
             " trace",
         )
-
-
-def _only_lists(arguments: list[str]) -> bool:
-    """Whether a command shows what there is, and no data or verdict is lost at its end."""
-    return arguments[:1] == ["methods"] or not {"--schema", "--help"}.isdisjoint(arguments)
 
 
 def _say(arguments: list[str], status: int, lines: list[str]) -> None:

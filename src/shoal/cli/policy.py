@@ -99,10 +99,9 @@ def _write(text: str, output: str) -> None:
     if output == "-":
         typer.echo(text, nl=False)
         return
-    from shoal.connectors.files import atomic_write
+    from shoal.connectors.files import write_text
 
-    with atomic_write(output) as draft:
-        draft.write_text(text, encoding="utf-8")
+    write_text(output, text)
 
 
 @policy.command("check")

@@ -198,11 +198,6 @@ def listed(files: Iterable[str | Path | None]) -> str:
 # What a certificate says for the person at the terminal; a quiet command shows warnings, too.
 
 
-def show_warnings(certificate: Certificate) -> None:
-    """A line each on standard error, the grave ones first."""
-    show_findings(certificate.warnings)
-
-
 def show_findings(findings: Iterable[ReleaseWarning]) -> None:
     """A line each on standard error, whatever they were found in; the grave ones first."""
     for warning in sorted(findings, key=lambda one: one.severity != GRAVE):

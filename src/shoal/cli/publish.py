@@ -11,7 +11,7 @@ from shoal.cli.progress import (
     published_already,
     say,
     show_attacks,
-    show_warnings,
+    show_findings,
     shown,
 )
 from shoal.data.language import printable, printable_lines
@@ -63,7 +63,7 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
 
                 progress("drawing the report")
                 write_report(outcome, policy, report, Heading.of(output))
-    show_warnings(outcome.certificate)
+    show_findings(outcome.certificate.warnings)
     for sentence in outdated_metadata(output):
         say(f"shoal: {printable(sentence)}")
     if run.as_json:
@@ -113,7 +113,7 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
         if run.report is not None:
             drawn = linked_distributions(audit, LinkedProblem(policy))
             write_linked_report(certificate, policy.model, run.report, drawn=drawn)
-    show_warnings(certificate)
+    show_findings(certificate.warnings)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not run.quiet:

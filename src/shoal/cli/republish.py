@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, say, show_warning, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_findings, show_warning, shown
 from shoal.cli.verify import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
@@ -158,7 +158,7 @@ def republish(
     if done.unfinished:  # also under --quiet: somebody has to make room
         say(f"shoal: {done.unfinished}")
     if done.certificate is not None and not done.repeated:
-        show_warnings(done.certificate)
+        show_findings(done.certificate.warnings)
     for remark in done.remarks:
         show_warning(remark)
     if as_json and done.certificate is not None:

@@ -14,8 +14,8 @@ from shoal.cli.progress import (
     published_already,
     say,
     say_found,
+    show_findings,
     show_warning,
-    show_warnings,
     shown,
 )
 from shoal.data.certificate import Certificate
@@ -99,7 +99,7 @@ def stream(
         say("shoal: stopped; the same command resumes from there")
         _say_set_aside(wanted)
         raise SystemExit(130) from None
-    show_warnings(certificate)
+    show_findings(certificate.warnings)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif wanted.sink != "-" or watched.quiet:

@@ -119,8 +119,7 @@ def write_dossier(found: Dossier, path: Path) -> None:
     page = render_template("dossier.html.j2", shown)
     signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
     found = replace(found, content={**found.content, "page": signed})
-    with files.atomic_write(str(json_path(path))) as draft:
-        draft.write_text(found.to_json(), encoding="utf-8")
+    files.write_text(json_path(path), found.to_json())
     outputs.remove_stale_signature(json_path(path))
     write_page(page, path)
 

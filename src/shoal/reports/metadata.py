@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from shoal.connectors.files import atomic_write
+from shoal.connectors.files import write_text
 from shoal.connectors.format import Format
 from shoal.connectors.formats import format_of
 from shoal.connectors.location import Location
@@ -76,8 +76,7 @@ def write_metadata(
     release = describe(proof.certificate, released)
     contents = {metadata_path(released, kind): FORMS[kind](release) for kind in kinds}
     for path, content in contents.items():
-        with atomic_write(path) as draft:
-            draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return list(contents)
 
 

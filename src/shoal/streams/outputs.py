@@ -285,7 +285,8 @@ class Outputs:
         ):
             return
         least = output.length + (more if is_put and self._grows(name) else 0)
-        fits = least <= output.found_length <= output.length + more
+        found = sum(path.stat().st_size for path in output.files)
+        fits = least <= found <= output.length + more
         if more and self._grows(name):
             fits &= output.path.exists()
         if fits and output.committed_crc() == output.crc:
@@ -374,10 +375,6 @@ class Output:
         """The file, or the parts of the folder, as far as there are any."""
         parts = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
         return [path for path in parts if path.exists()]
-
-    @property
-    def found_length(self) -> int:
-        return sum(path.stat().st_size for path in self.files)
 
     def committed_crc(self) -> int:
         """Of the bytes that stand where the committed ones should."""

@@ -121,7 +121,11 @@ class ClusterTexts:
         """
         mark = self._schema.render.suppressed
         no_value = min(self._schema.missing_values, default=mark)
-        plain = plain_number if order is None else lambda place: _in_order(order, place)
+        plain = (
+            plain_number
+            if order is None  # beyond its places, where missing values are, nothing shows it
+            else lambda place: order[int(place)] if place < len(order) else ""
+        )
         at = np.flatnonzero(values == bound[cluster])[::-1]
         member = np.full(len(bound), -1, dtype=np.int64)
         member[cluster[at]] = at
@@ -181,11 +185,6 @@ def plain_number(value: float) -> str:
     short = f"{value:.12g}"
     text = short if float(short) == value else repr(value)
     return text.removesuffix(".0")
-
-
-def _in_order(order: tuple[str, ...], place: float) -> str:
-    """The value at a place; beyond all of them, where missing ones are, nothing shows it."""
-    return order[int(place)] if place < len(order) else ""
 
 
 def suppress_cells(series: pl.Series, rows: pl.Series, mark: str) -> pl.Series:

@@ -36,7 +36,7 @@ from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, is_stop, os_err
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
-from shoal.streams.certify import require_whole_kept, whole_stream, write_certificate
+from shoal.streams.certify import require_whole_kept, whole_stream
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Output, RowFormat
@@ -385,7 +385,7 @@ class Run(Publishing):
             self.rolling.folder.certify(certificate.to_json())
         elif not self._options.place.is_standard:
             path = self._options.certificate_path
-            write_certificate(certificate, path)
+            files.write_text(path, certificate.to_json())
             outputs.remove_stale_signature(path)
 
     @property

@@ -23,7 +23,7 @@ from shoal.streams.certify import StreamCounters
 from shoal.streams.checkpoint import CURRENT, SHOWN, UNFIT, Checkpoint, SharedCheckpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.publishing import Publishing, StreamRequest
-from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split, digest
+from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split
 
 PURPOSE = 4
 """Distinguishes the seeds of shards from what else is drawn from a policy's seed."""
@@ -114,9 +114,7 @@ class Advance:
 
     def __call__(self, task: ShardTask) -> Step:
         feed = ShardFeed(self.names, task.shares, task.at_end)
-        run = ShardRun(self.request, feed, task)
-        run.resume()
-        return run.step()
+        return ShardRun(self.request, feed, task).step()
 
 
 class ShardRun(Publishing):
@@ -141,14 +139,12 @@ class ShardRun(Publishing):
         # no folder: other workers may use other names for it
         return {"shard": str(self._task.shard)}
 
-    def resume(self) -> None:
-        """Resumes from the snapshot that the driver names; raises CheckpointError if it can't."""
-        if not self._task.step:
-            return
-        self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
-
     def step(self) -> Step:
-        """Takes in the batch; what it releases was measured from the bytes that are kept."""
+        """Takes in the batch, from the snapshot that the driver names on; what it releases was
+        measured from the bytes that are kept. Raises CheckpointError if it can't be resumed.
+        """
+        if self._task.step:
+            self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
         self._advance(self._feed.read())
         assert self._found is not None
         return self._found
@@ -285,10 +281,6 @@ class Committed:
                 " would move between shards; leave the number out, or begin a new stream"
             )
 
-    @property
-    def taken_sizes(self) -> dict[str, int]:
-        return {name: size for name, size, _ in self.taken}
-
     def require_new(self, splits: list[Split], folder: str) -> None:
         """Raises CheckpointError where a file has the bytes of one that was read and is gone from
         the folder: under its new name, its records would be published again.
@@ -301,11 +293,6 @@ class Committed:
             " its former name back, or remove it"
             for name in renamed
         )
-
-    @property
-    def source_digest(self) -> str:
-        """One SHA-256 of all files that were read, as that of a folder."""
-        return digest([{"name": name, "sha256": sha} for name, _, sha in self.taken])
 
     def after(
         self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool

@@ -196,7 +196,8 @@ class ShardedRun:
 
     def _new_files(self) -> tuple[list[shard_files.NewFile], bool]:
         """The next batch of files, and whether there are more."""
-        return shard_files.new_files(self._options.source, self._state.taken_sizes, BATCH_BYTES)
+        sizes = {name: size for name, size, _ in self._state.taken}
+        return shard_files.new_files(self._options.source, sizes, BATCH_BYTES)
 
     def _do(self, batch: list[shard_files.NewFile], at_end: bool) -> None:
         state, request, folder = self._state, self._request, self._room.folder
@@ -306,8 +307,9 @@ class ShardedRun:
         """What was measured in all shards, and which files of the output they are in."""
         state = self._state
         entries = sorted(state.files, key=lambda entry: str(entry["name"]))
+        read = [{"name": name, "sha256": sha} for name, _, sha in state.taken]
         read_and_written = {
-            "input": {"sha256": state.source_digest if state.closed else None},
+            "input": {"sha256": shard_files.digest(read) if state.closed else None},
             "output": self._output.described(entries, self._core.schema.render),
         }
         parts = {shard: one.counters for shard, one in enumerate(state.states)}
@@ -323,7 +325,7 @@ class ShardedRun:
                 seed=shard_seed(self._core.problem.seed, shard),
             )
             folder = shard_folder(self._checkpoint.folder, shard)
-            certify.write_certificate(certificate, folder / "certificate.json")
+            files.write_text(folder / "certificate.json", certificate.to_json())
 
 
 def _one_kind(splits: list[shard_files.Split], known: dict[str, str]) -> dict[str, str]:

@@ -83,18 +83,15 @@ class TableSink:
         elif kept is None:
             if step > 1 or is_there:  # step 1 may be in the checkpoint and not yet in the table
                 raise self._changed
-        elif not self._is_as_left(session, table, kept, step):
-            raise self._changed
-        else:
-            self._done = kept.step
-
-    def _is_as_left(self, session: Session, table: TableName, kept: _Kept, step: int) -> bool:
-        return (
+        elif not (
             self._has_own_columns(session, table)
             and kept.identity == self._identity
             and kept.step in (step, step - 1)
             and count_rows(session, table) == kept.rows
-        )
+        ):
+            raise self._changed
+        else:
+            self._done = kept.step
 
     def _has_own_columns(self, session: Session, table: TableName) -> bool:
         """Whether readers see what was measured, and no column beside it."""
@@ -150,7 +147,9 @@ class TableSink:
         own = [columns[name] for name in self._names]
         found = rows_as_text(session, table, own, f"WHERE {row} > {before} ORDER BY {row}")
         is_noted = _kept(session, table) == now
-        if not is_noted or not found.equals(frame) or _last(session, table) != now.rows:
+        of_last = f"SELECT CAST(max({quoted(tables.ROW)}) AS text) FROM {table.quoted}"
+        last = session.query(of_last).item()
+        if not is_noted or not found.equals(frame) or int(last or 0) != now.rows:
             raise InputError(
                 f"output '{self._address.shown}': the database itself changed rows after they were"
                 " measured; remove the trigger or rule of the table; the step was rolled back"
@@ -164,7 +163,13 @@ class TableSink:
         with opened(self._address, writing=True) as session:
             table = session.named(self._address)
             frame, sha256 = tables.rows_of_table(session, self._address, table)
-            self._require_as_put(session, table, frame)
+            kept = _kept(session, table)
+            if kept is None:  # nothing was committed: no table, or another owner's
+                raise self._changed
+            # each release was measured as it was put; what was changed since then never was
+            is_own = kept.identity == self._identity and frame.columns == self._names
+            if not is_own or _digest(tables.numbered(frame)) != kept.digest:
+                raise self._changed
             if sha256 != said:
                 raise InputError(
                     f"output '{self._address.shown}': was changed since it was measured; put it"
@@ -172,15 +177,6 @@ class TableSink:
                 )
             tables.keep_certificate(session, self._address, table, sha256, certificate)
             session.commit()
-
-    def _require_as_put(self, session: Session, table: TableName, frame: pl.DataFrame) -> None:
-        """Each release was measured as it was put; what was changed since then never was."""
-        kept = _kept(session, table)
-        if kept is None:  # nothing was committed: no table, or another owner's
-            raise self._changed
-        is_own = kept.identity == self._identity and frame.columns == self._names
-        if not is_own or _digest(tables.numbered(frame)) != kept.digest:
-            raise self._changed
 
     def close(self) -> None:
         """Every step has a connection of its own."""
@@ -200,10 +196,3 @@ def _digest(frame: pl.DataFrame) -> int:
     """The sum of a hash of each numbered row, so that rows may come in steps."""
     hashes = frame.hash_rows(seed=0).to_numpy()
     return int(hashes.sum(dtype=np.uint64))
-
-
-def _last(session: Session, table: TableName) -> int:
-    found = session.query(
-        f"SELECT CAST(max({quoted(tables.ROW)}) AS text) FROM {table.quoted}"
-    ).item()
-    return 0 if found is None else int(found)

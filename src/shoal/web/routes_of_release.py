@@ -708,11 +708,8 @@ def _typed(field: str, text: str) -> Any:
         with suppress(ValueError):
             return date.fromisoformat(text)
         raise InputError(f"{words_of(field)}: write a date such as 2031-12-24")
-    return _share(field, text) if field in SHARES else text
-
-
-def _share(field: str, text: str) -> float:
-    """A share however people write one. Raises InputError."""
+    if field not in SHARES:
+        return text
     if not re.fullmatch(SHARE, text):
         raise InputError(f"{words_of(field)}: {gettext(SHARE_WAYS)}")
     first, *second = (float(part.replace(",", ".")) for part in re.findall(r"[\d.,]+", text))

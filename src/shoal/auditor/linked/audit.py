@@ -26,7 +26,6 @@ from shoal.data.numbers import alike, exact_sum
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
-from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding import linked_files
@@ -369,7 +368,9 @@ def _columns(
     found: list[ColumnReport] = []
     for about in release.tree.tables:
         table = release.tables[about.name]
-        losses = {c.name: _mean_width(c) for c in table.columns}
+        losses = {
+            c.name: float(c.widths[c.codes].mean()) if len(c.codes) else None for c in table.columns
+        }
         own = Problem(about.schema, problem.alone(table.declared))
         names = sources.tables[about.name].names if about.name in sources.tables else []
         kept = [name for name in names if own.role_of(name) in ("sensitive", "plain")]
@@ -385,11 +386,6 @@ def _columns(
             column["name"] = about.qualified(column["name"])
             found.append(column)
     return found
-
-
-def _mean_width(column: PublishedColumn) -> float | None:
-    """What the rows of a table lose of a column on average, in [0, 1]; None without rows."""
-    return float(column.widths[column.codes].mean()) if len(column.codes) else None
 
 
 def _mean_loss(columns: list[ColumnReport]) -> float | None:

@@ -114,11 +114,11 @@ async def lattice_context(server: Server, at: str) -> Context | None:
         "coarser": _drawn([n for n in found["neighbours"] if n["step"] > 0]),
         "finer": _drawn([n for n in found["neighbours"] if n["step"] < 0]),
         "is_best": found["node"]["levels"] == best,
-        "command": _command(server, run, found["node"]["levels"]),
+        "command": _levels_command(server, run, found["node"]["levels"]),
     }
 
 
-def _command(server: Server, run: project.Run, levels: dict[str, int]) -> str:
+def _levels_command(server: Server, run: project.Run, levels: dict[str, int]) -> str:
     """The command that measures the same, under the policy of the draft."""
     is_own = server.asked_of(run)["base"] == str(run.folder)
     policy = f"runs/{run.name}/policy.yaml" if is_own else "policy.yaml"
@@ -294,9 +294,6 @@ def _command(server: Server, asked: Context) -> list[str]:
     return words
 
 
-ROUTES = [Route("/check", shows(check_screen)), Route("/check", started, methods=["POST"])]
-
-
 # One draft beside another: what was asked differently, and what came of it.
 
 
@@ -359,3 +356,10 @@ FIGURES = (
     (gettext("Smallest class"), lambda c: c["classes"]["min"]),
     (gettext("Rows suppressed or withheld"), lambda c: Certificate(c).rows_lost),
 )
+
+
+ROUTES = [
+    Route("/compare", shows(compare_screen, "m", "k", "at")),
+    Route("/check", shows(check_screen)),
+    Route("/check", started, methods=["POST"]),
+]
