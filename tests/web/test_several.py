@@ -22,7 +22,6 @@ from shoal.policy.problem import LinkedProblem
 from shoal.web.checked import of_release, released_below
 from shoal.web.desk import SeveralLooks
 from shoal.web.edits import edited
-from shoal.web.others import in_tables, judged_together, keep, overlaps
 from shoal.web.policy_text import read, written
 from shoal.web.several import (
     column_names,
@@ -33,6 +32,7 @@ from shoal.web.several import (
     open_links,
     people_among,
 )
+from shoal.web.sign_off import in_tables, judged_together, keep, overlaps
 
 COLUMNS = ["patient", "age", "blood", "visits.cost", "visits.disease", "drugs.drug"]
 

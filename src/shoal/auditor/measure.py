@@ -7,8 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.promises import Measures, promise_reports
-from shoal.auditor.reading import nearest_to_place, order_followed, order_kept, read_release
+from shoal.auditor.reading import (
+    Measures,
+    nearest_to_place,
+    order_followed,
+    order_kept,
+    promise_reports,
+    read_release,
+)
 from shoal.auditor.sharing import household_joined, household_shown, rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores

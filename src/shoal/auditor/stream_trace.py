@@ -17,7 +17,7 @@ import polars as pl
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.description import described
 from shoal.auditor.measure import measure
-from shoal.auditor.promises import Measures
+from shoal.auditor.reading import Measures
 from shoal.connectors.feeds import feed_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.progress import Progress

@@ -42,24 +42,18 @@ from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError
+from shoal.policy import policy as policies
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.linked import usual_method
-from shoal.policy.policy import (
-    DEFAULT_FOR_CLOSENESS,
-    DEFAULT_FOR_SAMPLES,
-    DEFAULT_METHOD,
-    DEFAULT_OVER_HIERARCHIES,
-    Policy,
-    PolicyLike,
-)
+from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULTS = (
-    DEFAULT_METHOD,
-    DEFAULT_OVER_HIERARCHIES,
-    DEFAULT_FOR_CLOSENESS["name"],
-    DEFAULT_FOR_SAMPLES,
+    policies.DEFAULT_METHOD,
+    policies.DEFAULT_OVER_HIERARCHIES,
+    policies.DEFAULT_FOR_CLOSENESS["name"],
+    policies.DEFAULT_FOR_SAMPLES,
     *DEFAULT_METHODS.values(),
 )
 

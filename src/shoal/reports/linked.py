@@ -27,7 +27,6 @@ from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
 from shoal.reports.release import before_and_after
 
 ONE_DAY = timedelta(days=1)
-_OF_ROWS = {"count": "the number of rows", "1": "any 1 row", "all": "all rows"}
 
 
 def linked_lines(certificate: Certificate) -> Iterator[str]:
@@ -101,8 +100,9 @@ def _of_attack(found: Mapping[str, int], k: int) -> str:
 def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str]:
     """How many people hide among fewer than k, by what is known of which table."""
     for one in exposed:
-        words = _OF_ROWS.get(one["known"], f"any {one['known']} rows")
-        what = "their own cells" if one["table"] == PEOPLE else f"{words} of {one['table']}"
+        what = "their own cells"
+        if one["table"] != PEOPLE:
+            what = f"{pages.known_text(one['known'])} of {one['table']}"
         what += ", dates aside" if one.get("dates_aside") else ""
         below = "not judged, too many sets" if one["below"] is None else one["below"]
         yield f"known {what}: {below} people hide among fewer than {k}"

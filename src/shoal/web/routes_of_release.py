@@ -34,7 +34,6 @@ from shoal.reports.in_short import several_classes
 from shoal.web import job, policy_text, routes_of_edits, sign_off
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shell, shows
-from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import (
     CERTIFICATE,
@@ -49,6 +48,7 @@ from shoal.web.project import (
     tables_in,
 )
 from shoal.web.server import Server
+from shoal.web.sign_off import PEOPLE, Overlap, overlaps, unjudged
 
 
 async def release(request: Request) -> Response:
