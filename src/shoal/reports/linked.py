@@ -375,20 +375,10 @@ def write_linked_report(
     """The report of a release of linked tables, written whole or not at all; from its certificate,
     its policy and distributions that are safe to show, so that it says nothing of any person.
     """
-    content = _content(certificate, asked, heading or pages.Heading(), drawn)
-    pages.write_page(pages.render_template("linked.html.j2", content), path)
-
-
-def _content(
-    certificate: Certificate,
-    asked: PolicyModel,
-    heading: pages.Heading,
-    drawn: Sequence[Distribution],
-) -> pages.Content:
     found, names = certificate["linked"], {one.name for one in drawn}
     quasi = [column for column in certificate["columns"] if column["role"] == "quasi"]
-    return {
-        "heading": heading,
+    content = {
+        "heading": heading or pages.Heading(),
         "certificate": certificate,
         "lines": in_short(certificate),
         "picture": entity_picture(entities_of(certificate)),
@@ -412,3 +402,4 @@ def _content(
             asked.render.suppressed,
         ),
     }
+    pages.write_page(pages.render_template("linked.html.j2", content), path)
