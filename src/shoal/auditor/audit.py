@@ -270,8 +270,7 @@ def policy_of_columns(
         findings.append("audit: l and t are about sensitive columns; name one as sensitive")
     if not roles["quasi"]:
         findings.append("audit: no quasi-identifier; name the columns that an attacker could know")
-    if findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     return _policy(dict(named), promises_of(roles["sensitive"], k, l, t))
 
 

@@ -100,8 +100,7 @@ def _with_withheld_values(
     sensitive, unfit = encode_sensitive_columns(
         Table(pl.DataFrame(columns)), problem.schema, problem.earlier
     )
-    if unfit:
-        raise InputError.from_findings(unfit)
+    InputError.raise_for(unfit)
     return sensitive
 
 
@@ -303,8 +302,7 @@ class Measures:
         self._table: Classes | None = None
         has_reference = reference is not None
         findings = [each for model in models for each in _not_for_streams(model, has_reference)]
-        if findings:
-            raise InputError.from_findings(findings)
+        InputError.raise_for(findings)
         close = [model for model in models if model.model == "t-closeness"]
         if close and reference is not None:
             self._refer_to(reference, {name for model in close for name in model.attributes})

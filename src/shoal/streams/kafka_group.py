@@ -22,7 +22,7 @@ from shoal.data.person_names import names_of
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
-from shoal.protocols import Place
+from shoal.protocols import Place, Source
 from shoal.streams import kafka
 from shoal.streams.kafka import Arrived, Topic
 
@@ -235,7 +235,7 @@ class Keyed:
     partitions: int
 
 
-class PartitionFeed:
+class PartitionFeed(Source):
     """The committed messages of one partition, as the group's member receives them.
 
     keyed: None where every record is a person of its own, who may be in any partition.
@@ -330,13 +330,6 @@ class PartitionFeed:
         """Continues at an offset, without the messages that came for another one."""
         self._offset, self._records = place["offset"], place["records"]
         self._waiting = Arrived()
-
-    @property
-    def sha256(self) -> None:
-        """A partition has no hash."""
-
-    def close(self) -> None:
-        """Closes nothing: the group's member does the reading."""
 
 
 def _text(key: bytes | None) -> str | None:

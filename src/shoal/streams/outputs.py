@@ -387,7 +387,7 @@ class Output:
         return crc
 
 
-class PartsSink:
+class PartsSink(Sink):
     """A folder in which each step is a file of its own, for formats that can't grow."""
 
     def __init__(self, folder: Path, checkpoint: Checkpoint) -> None:
@@ -400,17 +400,11 @@ class PartsSink:
             self._folder.mkdir(exist_ok=True)
             self._checkpoint.put(self._folder / f"{step:09d}.parquet", 0, rows)
 
-    def close(self) -> None:
-        """Nothing is left open between two steps."""
 
-
-class StandardOutput:
+class StandardOutput(Sink):
     """Standard output, which takes every step as it comes."""
 
     def put(self, step: int, rows: bytes) -> None:
         """Writes the rows, and lets their reader see them at once."""
         sys.stdout.buffer.write(rows)
         sys.stdout.buffer.flush()
-
-    def close(self) -> None:
-        """Standard output belongs to the process."""

@@ -31,6 +31,7 @@ from shoal.connectors.database.session import (
     rows_as_text,
 )
 from shoal.errors import CheckpointError, InputError
+from shoal.protocols import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ class _Kept:
     digest: int
 
 
-class TableSink:
+class TableSink(Sink):
     """A table that takes each step once.
 
     identity: names this stream in the database, the same after every restart. step: the last that
@@ -177,9 +178,6 @@ class TableSink:
                 )
             tables.keep_certificate(session, self._address, table, sha256, certificate)
             session.commit()
-
-    def close(self) -> None:
-        """Every step has a connection of its own."""
 
 
 def _kept(session: Session, table: TableName) -> _Kept | None:

@@ -399,11 +399,11 @@ def initial_risk(
         frame = own.read_original(original).frame
     else:
         frame = files.read(original, roles.quasi).frame
-    absent = [name for name in roles.quasi if name not in frame.columns]
-    if absent:
-        raise InputError.from_findings(
-            [f"original '{original}': lacks the column '{name}'" for name in absent]
-        )
+    InputError.raise_for(
+        f"original '{original}': lacks the column '{name}'"
+        for name in roles.quasi
+        if name not in frame.columns
+    )
     keys = [as_text(frame[name]).alias(f"q{j}") for j, name in enumerate(roles.quasi)]
     if roles.subject and {*roles.subject} <= {*frame.columns}:
         names = [names_of(frame[n]).alias(f"p{j}") for j, n in enumerate(roles.subject)]

@@ -82,15 +82,11 @@ def profile_names() -> list[str]:
 def read_profiles(names: Sequence[str]) -> list[Profile]:
     """The profiles of these names, `DEFAULT` where none is named; raises InputError."""
     known = profile_names()
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError.from_findings(
-            [
-                f"profile '{name}': unknown; {suggestion(name, known)}choose one of"
-                f" {', '.join(known)}"
-                for name in unknown
-            ]
-        )
+    InputError.raise_for(
+        f"profile '{name}': unknown; {suggestion(name, known)}choose one of {', '.join(known)}"
+        for name in names
+        if name not in known
+    )
     profiles = []
     for name in dict.fromkeys(names or [DEFAULT]):
         content = yaml.safe_load((PROFILES / f"{name}{SUFFIX}").read_text("utf-8"))
@@ -193,13 +189,10 @@ def build_dossier(
         )
     tables = None if policy is None else policy.tables
     roles = Roles.of(stated, tables)
-    strange = sorted(set(answered.context.attributes) - set(roles.published))
-    if roles.known and strange:  # else a rating would be lost by a typo
-        raise InputError.from_findings(
-            [
-                f"context, attributes: '{name}' is not a published column; correct its name"
-                for name in strange
-            ]
+    if roles.known:  # else a rating would be lost by a typo
+        InputError.raise_for(
+            f"context, attributes: '{name}' is not a published column; correct its name"
+            for name in sorted({*answered.context.attributes} - {*roles.published})
         )
     progress("measuring the risk")
     initial = None

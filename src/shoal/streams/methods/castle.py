@@ -188,7 +188,7 @@ class CastlePublisher:
             return [self._emitted(one, self._leftover, -1)]
         # else its cluster takes in others until it can leave
         while not self._is_enough(self._members(cluster)):
-            self._move(self._members(self._nearest(cluster)), cluster)
+            self._absorb(cluster, self._nearest(cluster))
         return self._output_cluster(cluster)
 
     def _is_enough(self, slots: np.ndarray) -> bool:
@@ -223,6 +223,9 @@ class CastlePublisher:
             np.maximum(held["hi"][others], held["hi"][cluster]),
         )
         return int(others[np.lexsort((held["born"][others], costs))[0]])
+
+    def _absorb(self, cluster: int, other: int) -> None:
+        self._move(self._members(other), cluster)
 
     def _output_cluster(self, cluster: int) -> list[Emissions]:
         """Publishes a cluster, in parts where it is large enough; good parts may be used again."""
