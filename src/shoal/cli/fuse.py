@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from shoal.cli import options
-from shoal.cli.progress import listed, say, show_findings, shown
+from shoal.cli.progress import listed, say, show_certificate, shown
 from shoal.cli.verify import opened
 from shoal.data.option import option
 from shoal.errors import InputError
@@ -142,9 +142,7 @@ def fuse(
         raise SystemExit(130) from None
     if signer is not None:
         signer.sign(f"{asked.output}.certificate.json")
-    show_findings(certificate.warnings)
-    if as_json:
-        typer.echo(certificate.to_json(), nl=False)
-    elif not quiet:
+    show_certificate(certificate, as_json)
+    if not (as_json or quiet):
         written = listed([asked.output, f"{asked.output}.certificate.json", report])
         say(fusion_summary(certificate, written))

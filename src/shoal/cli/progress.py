@@ -205,6 +205,13 @@ def show_findings(findings: Iterable[ReleaseWarning]) -> None:
         show_warning(f"{grave}{warning.text}")
 
 
+def show_certificate(certificate: Certificate, as_json: bool) -> None:
+    """What it warns about, a line each on standard error; as JSON, all of it on standard output."""
+    show_findings(certificate.warnings)
+    if as_json:
+        typer.echo(certificate.to_json(), nl=False)
+
+
 def show_warning(text: object) -> None:
     """A line on standard error, however quiet the command is."""
     say(f"shoal: {printable(str(text))}", "warning")

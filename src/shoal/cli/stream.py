@@ -14,7 +14,7 @@ from shoal.cli.progress import (
     published_already,
     say,
     say_found,
-    show_findings,
+    show_certificate,
     show_warning,
     shown,
 )
@@ -99,10 +99,8 @@ def stream(
         say("shoal: stopped; the same command resumes from there")
         _say_set_aside(wanted)
         raise SystemExit(130) from None
-    show_findings(certificate.warnings)
-    if as_json:
-        typer.echo(certificate.to_json(), nl=False)
-    elif wanted.sink != "-" or watched.quiet:
+    show_certificate(certificate, as_json)
+    if not as_json and (wanted.sink != "-" or watched.quiet):
         written = listed([wanted.sink, wanted.certificate_path, report])
         say_found(summary(certificate, written), watched.quiet)
     _say_set_aside(wanted, certificate)
