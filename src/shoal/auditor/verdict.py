@@ -372,7 +372,11 @@ def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
         if role != "sensitive" and name not in is_open:
             continue
         if role == "sensitive" and name in is_open:
-            found.append(_unpromised(name))
+            text = (
+                f"no promise covers '{name}', which is sensitive: k people who look alike may all"
+                " have the same value; promise l-diversity or t-closeness of it"
+            )
+            found.append(ReleaseWarning(warnings.SENSITIVE_UNPROMISED, text, name))
         column = released.column(name)
         numbers = list(_about_numbers(column))
         about = _about_people(
@@ -380,14 +384,6 @@ def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
         )
         found += [about] if about else numbers
     return found
-
-
-def _unpromised(name: str) -> ReleaseWarning:
-    text = (
-        f"no promise covers '{name}', which is sensitive: k people who look alike may all have the"
-        " same value; promise l-diversity or t-closeness of it"
-    )
-    return ReleaseWarning(warnings.SENSITIVE_UNPROMISED, text, name)
 
 
 def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarning | None:

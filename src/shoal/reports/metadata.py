@@ -304,20 +304,22 @@ def croissant(release: Description) -> Document:
                 "@type": "cr:RecordSet",
                 "@id": _RECORDS,
                 "name": _RECORDS,
-                "field": [_croissant_field(release, column) for column in release.columns],
+                "field": [
+                    {
+                        "@type": "cr:Field",
+                        "@id": f"{_RECORDS}/{column.name}",
+                        "name": column.name,
+                        "description": column.text,
+                        "dataType": _CROISSANT_TYPES[column.kind],
+                        "source": {
+                            "fileObject": {"@id": release.path},
+                            "extract": {"column": column.name},
+                        },
+                    }
+                    for column in release.columns
+                ],
             }
         ],
-    }
-
-
-def _croissant_field(release: Description, column: Column) -> Document:
-    return {
-        "@type": "cr:Field",
-        "@id": f"{_RECORDS}/{column.name}",
-        "name": column.name,
-        "description": column.text,
-        "dataType": _CROISSANT_TYPES[column.kind],
-        "source": {"fileObject": {"@id": release.path}, "extract": {"column": column.name}},
     }
 
 

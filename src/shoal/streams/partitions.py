@@ -42,7 +42,6 @@ def stream_partitions(
     options = request.options
     partitions = kafka.partitions_of_topic(options.source)
     _require_fit(request, partitions)
-    assert options.checkpoint is not None
     group = Group(options.source, options.sink)
     try:
         shared = _shared_stream(request, group, partitions)
@@ -89,9 +88,7 @@ def _require_fit(request: StreamRequest, partitions: int) -> None:
 
 def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> SharedStream:
     """What all processes agree on; raises CheckpointError if the folder is another stream's."""
-    options = request.options
-    folder = options.checkpoint
-    assert folder is not None
+    options, folder = request.options, request.options.folder
     partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
@@ -145,8 +142,7 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
         feed.add(arrived)
         feed.read()
     holds_rows = any(group.sink_holds_rows(partition) for partition in range(partitions))
-    assert options.checkpoint is not None
-    if holds_rows and SharedStream.read(options.checkpoint) is None:  # not begun meanwhile
+    if holds_rows and SharedStream.read(options.folder) is None:  # not begun meanwhile
         raise CheckpointError(
             f"output '{options.sink}': holds rows already, and the checkpoint is new; name a fresh"
             " topic, or restore the checkpoint that it belongs to"
@@ -348,10 +344,9 @@ class PartitionRun(Publishing):
         clock: Callable[[], float],
     ) -> None:
         options = request.options
-        assert options.checkpoint is not None
         self.partition = partition
         self._topic_feed = feed
-        folder = options.checkpoint / f"partition-{partition}"
+        folder = options.folder / f"partition-{partition}"
         self.shared = SharedCheckpoint(folder, options.is_durable)
         self.shared.make()
         own = replace(options, checkpoint=folder)

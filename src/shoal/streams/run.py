@@ -171,8 +171,7 @@ def _resumable_run(
 ) -> "Iterator[Run]":
     """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
     options = request.options
-    assert options.checkpoint is not None
-    checkpoint = Checkpoint(options.checkpoint, options.is_durable)
+    checkpoint = Checkpoint(options.folder, options.is_durable)
     with checkpoint.held(), refusals_noted(checkpoint.folder):
         _require_columns(options, checkpoint, feed.names)
         run = Run(request, feed, checkpoint, clock)

@@ -122,11 +122,10 @@ class ShardRun(Publishing):
 
     def __init__(self, request: StreamRequest, feed: ShardFeed, task: ShardTask) -> None:
         options, policy = request.options, request.policy
-        assert options.checkpoint is not None
         self._task = task
-        folder = shard_folder(options.checkpoint, task.shard)
+        folder = shard_folder(options.folder, task.shard)
         if not folder.is_dir():
-            raise _unseen(options.checkpoint)
+            raise _unseen(options.folder)
         self._shared = SharedCheckpoint(folder, options.is_durable)
         letters = "stop" if options.stops_at_bad else None
         own = replace(options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=letters)
@@ -170,8 +169,7 @@ class ShardRun(Publishing):
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
         self._shared.write(draft, content)
         os.replace(draft, path)
-        assert self._options.checkpoint is not None
-        below = path.relative_to(self._options.checkpoint.parent)
+        below = path.relative_to(self._options.folder.parent)
         return Rows(str(below), records, len(content), digest)
 
 

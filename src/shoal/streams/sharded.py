@@ -59,12 +59,10 @@ def stream_sharded(
     InputError.raise_for(
         unfit_for_engine(options) + request.unsafe_parts("shards", "leave out --engine")
     )
-    assert options.checkpoint is not None
     # workers may be in other folders
-    options = replace(options, checkpoint=options.checkpoint.absolute())
+    options = replace(options, checkpoint=options.folder.absolute())
     request = StreamRequest(options, replace(policy, base=policy.base.absolute()))
-    assert options.checkpoint is not None
-    checkpoint = Checkpoint(options.checkpoint, options.is_durable)
+    checkpoint = Checkpoint(options.folder, options.is_durable)
     sink = options.sink
     with ExitStack() as stack:
         stack.enter_context(sole_writer([Path(sink)]))
