@@ -48,7 +48,8 @@ GROUPS = ("party", "policy", "hierarchies", "ledger")
 _BESIDE = {
     "attack": "audit",
     "dossier": "verify",
-    "stream_status": "stream",
+    "stream": "republish",
+    "stream_status": "republish",
     "ledger": "republish",
     "hierarchies": "policy",
     "party": "fuse",
