@@ -51,9 +51,8 @@ _BESIDE = {
     "stream": "republish",
     "stream_status": "republish",
     "ledger": "republish",
-    "hierarchies": "policy",
     "party": "fuse",
-    **dict.fromkeys(("profile", "compare"), "decide"),
+    **dict.fromkeys(("profile", "compare", "hierarchies"), "policy"),
     "sign": "verify",
     **dict.fromkeys(("ui", "methods", "sample", "warmup"), "machine"),
 }
