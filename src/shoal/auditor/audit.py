@@ -331,8 +331,8 @@ def unmatched(
     None where it is not judged: past the bounds on work, where cells show a mean alone, or where
     numbers have more digits than a float tells apart.
     """
-    if any(column.observed_bounds is not None for column in release.columns) or _are_long(
-        texts
+    if any(column.observed_bounds is not None for column in release.columns) or any(
+        is_long(texts).any()
         for column, one in zip(release.columns, encoded.attributes, strict=True)
         if column.ends is not None
         for texts in (*column.ends, one.texts)
@@ -371,10 +371,6 @@ def unmatched(
     wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
     is_done = match(starts, fitting, ends, by_row, wanted, free, MOST_WORK)
     return int(wanted.sum()) if is_done else None
-
-
-def _are_long(columns: Iterable[tuple[str, ...]]) -> bool:
-    return any(bool(is_long(texts).any()) for texts in columns)
 
 
 def _side_by_side(

@@ -180,7 +180,8 @@ def republish(
     if quiet:
         return
     if done.caught_up:
-        say(f"shoal: {_caught_up(done.caught_up)}")
+        what = "1 release was" if done.caught_up == 1 else f"{done.caught_up} releases were"
+        say(f"shoal: {what} in the ledger and not in the table: written there, too")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
         rest = "" if done.caught_up else "; nothing was done"
@@ -220,11 +221,6 @@ def republish(
 
 def _invented(rows: int) -> str:
     return f"{rows} of these rows {'is' if rows == 1 else 'are'} invented"
-
-
-def _caught_up(releases: int) -> str:
-    what = "1 release was" if releases == 1 else f"{releases} releases were"
-    return f"{what} in the ledger and not in the table: written there, too"
 
 
 def _waiting(records: int) -> str:

@@ -130,18 +130,15 @@ def summary(found: Dossier) -> Iterator[str]:
     answered = sum(clause["state"] == ANSWERED for clause in clauses)
     asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
     yield f"{asked}; {counted_open(found)}"
-    findings = [
-        one["text"] if one["kind"] in NOT_ACCEPTABLE else as_key(one["text"])
+    findings = [  # one that can be accepted as a key of `accepted` in the context
+        one["text"]
+        if one["kind"] in NOT_ACCEPTABLE
+        else f"{json.dumps(one['text'], ensure_ascii=False)}:"
         for one in found.open
         if one["kind"] != QUESTION
     ]
     for text in (*findings, *_questions(found)):
         yield f"open  {printable(text)}"
-
-
-def as_key(sentence: str) -> str:
-    """A sentence as `accepted` of the context takes it; the words that accept it follow."""
-    return f"{json.dumps(sentence, ensure_ascii=False)}:"
 
 
 SOURCES = {

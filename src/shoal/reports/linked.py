@@ -41,7 +41,10 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
     made = f"{classes['count']} classes of {span_text(classes)} people"
     shown = f"alike in {_known_alike(certificate['linked'])}, {people['out']} people"
     yield f"{made} {shown}, {people['withheld']} of these withheld"
-    yield from map(_of_table, certificate["tables"])
+    for table in certificate["tables"]:
+        rows = table["rows"]
+        withheld = "" if rows["withheld"] is None else f", {rows['withheld']} withheld"
+        yield f"table {table['name']}: {rows['published']} rows{withheld}"
     found = certificate["linked"]
     yield from exposure_lines(found["exposed"], certificate["together"]["asked"])
     for name in _not_joined(certificate):
@@ -80,12 +83,6 @@ def _not_joined(certificate: Certificate) -> list[str]:
         return []
     judged = {one["table"] for one in found["exposed"]}
     return [table["name"] for table in certificate["tables"] if table["name"] not in judged]
-
-
-def _of_table(table: Mapping[str, Any]) -> str:
-    rows = table["rows"]
-    withheld = "" if rows["withheld"] is None else f", {rows['withheld']} withheld"
-    return f"table {table['name']}: {rows['published']} rows{withheld}"
 
 
 def _of_attack(found: Mapping[str, int], k: int) -> str:

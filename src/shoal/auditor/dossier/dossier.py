@@ -223,7 +223,12 @@ def build_dossier(
         "open": [
             *(_point(FAILS, "certificate", text) for text in what_fails(stated)),
             *(_point(REJECTED, "sign_off", text) for text in answered.context.rejections),
-            *_findings(stated),
+            *(
+                _point(severity, one.code, one.text)
+                for severity in (GRAVE, OPEN)
+                for one in stated.warnings
+                if one.severity == severity
+            ),
             *_known_to_others(roles, answered.context),
             *_not_judged_together(stated, answered.context, others),
             *_open_questions(clauses, asked),
@@ -281,14 +286,6 @@ def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, 
         for clause in profile.clauses
         for field in clause.fields
     ]
-
-
-def _findings(certificate: Certificate) -> Iterator[Point]:
-    """The findings of a certificate on which somebody must decide."""
-    for severity in (GRAVE, OPEN):
-        for one in certificate.warnings:
-            if one.severity == severity:
-                yield _point(severity, one.code, one.text)
 
 
 def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
