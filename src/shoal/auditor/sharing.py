@@ -187,10 +187,10 @@ def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
     number = number.reshape(-1)
     starts, members = fits.postings
     sets = np.zeros((len(known), (fits.item_count + 7) // 8), dtype=np.uint8)  # who fits each
-    for at, label in enumerate(known.tolist()):
+    for index, label in enumerate(known.tolist()):
         bits = np.zeros(fits.item_count, dtype=bool)
         bits[members[starts[label] : starts[label + 1]]] = True
-        sets[at] = np.packbits(bits)
+        sets[index] = np.packbits(bits)
     ends = np.cumsum(np.bincount(row, minlength=len(first)))
     begin = ends - np.diff(ends, prepend=0)
     step = max(BLOCK * 8 // max(sets.shape[1], 1), 1)
