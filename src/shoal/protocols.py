@@ -757,6 +757,7 @@ class Source(Protocol):
     @property
     def sha256(self) -> str | None:
         """The digest of everything read so far; None where the source has none."""
+        return None
 
     def read(self) -> Piece:
         """The next records; an empty piece where nothing has come yet."""
@@ -765,7 +766,8 @@ class Source(Protocol):
         """Continues at a place reached before; raises CheckpointError where it no longer can."""
 
     def close(self) -> None:
-        """Releases the source; nothing is read after it."""
+        """Releases the source, where it holds anything; nothing is read after it."""
+        return
 
 
 class Sink(Protocol):
@@ -775,4 +777,7 @@ class Sink(Protocol):
         """All rows of a step or none; does nothing for a step that it holds already."""
 
     def close(self) -> None:
-        """Nothing is put after it; what was put stays."""
+        """Releases the sink, where it holds anything; nothing is put after it, and what was put
+        stays.
+        """
+        return

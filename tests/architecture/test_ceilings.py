@@ -14,15 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_750,
-    "logical lines": 74_340,
-    "modules of more than 3 lines": 442,
-    "lines of imports": 7_300,
+    "lines": 117_440,
+    "logical lines": 74_160,
+    "modules of more than 3 lines": 431,
+    "lines of imports": 7_085,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 22,
+    "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,
-    "dict[str, Any] and dict[str, object]": 126,
-    "functions of 8 or more parameters": 12,
+    "dict[str, Any] and dict[str, object]": 120,
+    "functions of 8 or more parameters": 11,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 0,

@@ -114,7 +114,6 @@ SELDOM_NEEDED = (
     "shoal.attacks.beside",
     "shoal.attacks.counts",
     "shoal.cli.republish",
-    "shoal.cli.stream",
     "shoal.connectors.coded_files",
     "shoal.connectors.database.tables",
     "shoal.connectors.feeds",

@@ -4,8 +4,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.web import app
-from shoal.web.desk import said
-from shoal.web.work import Job, Jobs
+from shoal.web.work import Job, Jobs, said
 
 pytestmark = pytest.mark.long
 

@@ -20,9 +20,8 @@ from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.web.checked import of_release, released_below
+from shoal.web.desk import SeveralLooks
 from shoal.web.edits import edited
-from shoal.web.looks_at_several import SeveralLooks
-from shoal.web.others import in_tables, judged_together, keep, overlaps
 from shoal.web.policy_text import read, written
 from shoal.web.several import (
     column_names,
@@ -33,6 +32,7 @@ from shoal.web.several import (
     open_links,
     people_among,
 )
+from shoal.web.sign_off import in_tables, judged_together, keep, overlaps
 
 COLUMNS = ["patient", "age", "blood", "visits.cost", "visits.disease", "drugs.drug"]
 
@@ -216,7 +216,7 @@ def test_the_tables_are_opened_and_a_policy_is_proposed_for_all(clinic):
 
 
 def test_each_table_is_read_once_until_its_file_changes(clinic, monkeypatch):
-    from shoal.web import looks_at_several
+    from shoal.web import desk
 
     read, looks = [], SeveralLooks()
 
@@ -224,7 +224,7 @@ def test_each_table_is_read_once_until_its_file_changes(clinic, monkeypatch):
         read.append(Path(place.path).name)
         return read_table(place, options)
 
-    monkeypatch.setattr(looks_at_several, "read_table", counted)
+    monkeypatch.setattr(desk, "read_table", counted)
     about = {"table": str(clinic), "read": {}}
     for name in ("show_beginning", "open", "propose"):
         looks.answer(name, dict(about))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import exact, newcombe, people_in, wilson
-from shoal.auditor.order_kept import nearest_to_place
+from shoal.auditor.reading import nearest_to_place
 from shoal.data.attack_scene import AttackScene, Findings
 from shoal.protocols import Attack
 

@@ -29,14 +29,8 @@ from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.kernels.matching import HIDDEN, find_fitting, match
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
-from shoal.connectors import files
+from shoal.connectors import files, outputs
 from shoal.connectors.location import Location
-from shoal.connectors.outputs import (
-    certificate_beside,
-    describe_file,
-    described_second,
-    remove_stale_signature,
-)
 from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
@@ -197,7 +191,7 @@ def audit_file(
     warnings = audit_warnings(released.table, truth, policy.tables)
     result = noted(result, released.contradicted, warnings)
     render, notation = result.problem.schema.render, result.problem.notation
-    output = describe_file(
+    output = outputs.describe_file(
         released_path, released_path, released.sha256, render, released.dialect, notation
     )
     if render.order == "content" and not is_in_order(released.table, policy.quasi, render):
@@ -205,7 +199,7 @@ def audit_file(
     second_path = None if second is None else Path(sensitive_path(released_path))
     certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
-        output=output | described_second(second_path, second),
+        output=output | outputs.described_second(second_path, second),
     )
     return replace(result, certificate=certificate)
 
@@ -234,7 +228,7 @@ def own_certificate(released_path: str, sha256: str | None = None) -> Certificat
     sha256: their hash, where it is known already.
     """
     try:
-        beside = certificate_beside(released_path)
+        beside = outputs.certificate_beside(released_path)
         stated = None if beside is None else Certificate.parsed(beside, released_path)
     except InputError:
         return None
@@ -245,10 +239,9 @@ def own_certificate(released_path: str, sha256: str | None = None) -> Certificat
 
 def write_certificate(certificate: Certificate, path: str) -> None:
     """Writes it whole; a signature of what stood there before is removed."""
-    with files.atomic_write(path) as draft:
-        draft.write_text(certificate.to_json())
+    files.write_text(path, certificate.to_json())
     if not Location(path).is_standard:
-        remove_stale_signature(path)
+        outputs.remove_stale_signature(path)
 
 
 SPANS = ("gcp", "generalized_loss")
@@ -338,8 +331,8 @@ def unmatched(
     None where it is not judged: past the bounds on work, where cells show a mean alone, or where
     numbers have more digits than a float tells apart.
     """
-    if any(column.observed_bounds is not None for column in release.columns) or _are_long(
-        texts
+    if any(column.observed_bounds is not None for column in release.columns) or any(
+        is_long(texts).any()
         for column, one in zip(release.columns, encoded.attributes, strict=True)
         if column.ends is not None
         for texts in (*column.ends, one.texts)
@@ -378,10 +371,6 @@ def unmatched(
     wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
     is_done = match(starts, fitting, ends, by_row, wanted, free, MOST_WORK)
     return int(wanted.sum()) if is_done else None
-
-
-def _are_long(columns: Iterable[tuple[str, ...]]) -> bool:
-    return any(bool(is_long(texts).any()) for texts in columns)
 
 
 def _side_by_side(

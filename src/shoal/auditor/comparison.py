@@ -6,24 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.auditor.checks import K_ANONYMITY, Stated
+from shoal.data import warnings
 from shoal.data.certificate import CLOSE, Certificate
 from shoal.data.certificate_shape import ColumnReport
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
-from shoal.data.warnings import (
-    HIERARCHY_REPEATS,
-    HOUSEHOLD_JOINED,
-    MISSING_COUNTED,
-    OF_CELLS,
-    ORDER_KEPT,
-    PLAIN_SINGLES_OUT,
-    READ_AS_TEXT,
-    ROWS_LINKED,
-    TOGETHER_BELOW,
-    WITHHELD_FEW,
-    ReleaseWarning,
-)
+from shoal.data.warnings import ReleaseWarning
 
 BY_CELLS = ("discernibility",)
 BY_RECORDS = (*BY_CELLS, "gcp", "generalized_loss", "classification")
@@ -34,7 +23,12 @@ FROM_PEOPLE = ("alone_if_known",)
 STATED_LATELY = (*FROM_PEOPLE, "in_several")
 FROM_ORIGINAL = ("distinct_in", "alone_in", "single_ends")
 COUNTS_VALUES = ("l-diversity", "distinct")
-JUDGED_ANEW = (MISSING_COUNTED, READ_AS_TEXT)
+BY_POLICY = (
+    *(warnings.HIERARCHY_REPEATS, *warnings.OF_CELLS, warnings.PLAIN_SINGLES_OUT),
+    *(warnings.ROWS_LINKED, warnings.HOUSEHOLD_JOINED),
+)
+"""Findings that an audit under the policy gives reason for."""
+JUDGED_ANEW = (warnings.MISSING_COUNTED, warnings.READ_AS_TEXT)
 """Findings that builds of the same version state of other columns: no certificate tells which."""
 
 
@@ -232,13 +226,12 @@ class Comparison:
         said = self.stated.findings
         codes = [warning.code for warning in said]
         is_exact = exactly and self.stated.verb != "fuse"
-        own = [TOGETHER_BELOW, WITHHELD_FEW]
-        own += [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT] if self.has_policy else []
-        own += [ROWS_LINKED, HOUSEHOLD_JOINED] if self.has_policy else []
-        own += [SINGLE_ENDS, ORDER_KEPT] if self.has_truth else []
+        own = [warnings.TOGETHER_BELOW, warnings.WITHHELD_FEW]
+        own += BY_POLICY if self.has_policy else ()
+        own += [SINGLE_ENDS, warnings.ORDER_KEPT] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
-            if warning.code == MISSING_COUNTED and not exactly:
+            if warning.code == warnings.MISSING_COUNTED and not exactly:
                 continue  # shares of values, of people where they are stated and of rows here
             if self.has_policy or warning.code in own:
                 found.setdefault(warning.code, []).append(warning)

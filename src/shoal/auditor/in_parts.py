@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.auditor.order_kept import nearest_to_place
-from shoal.auditor.reading import read_cells
+from shoal.auditor.reading import nearest_to_place, read_cells
 from shoal.auditor.sharing import household_shown
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns

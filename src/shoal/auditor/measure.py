@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shoal.auditor import reading
 from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
-from shoal.auditor.promises import Measures, promise_reports
-from shoal.auditor.reading import read_release
+from shoal.auditor.reading import Measures
 from shoal.auditor.sharing import household_joined, household_shown, rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
@@ -78,7 +77,7 @@ def measure(
     measures: what promises are measured with, of a stream or of groups; by default, where there
     is a reference, it alone.
     """
-    followed = order_followed(truth, problem.schema.render)
+    followed = reading.order_followed(truth, problem.schema.render)
     progress("reading the release")
     open_columns = not_promised(released, problem.policy)
     release: Release | None = None
@@ -91,15 +90,17 @@ def measure(
         scale |= {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
         scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
     else:
-        release = read_release(released, problem, truth)
+        release = reading.read_release(released, problem, truth)
         classes = release.classes
         progress("measuring the promises")
-        promises = promise_reports(problem, release, released, measures)
+        promises = reading.promise_reports(problem, release, released, measures)
         progress("measuring utility and risk")
         tally = Tally(problem.schema, registry.build_metrics(), open_columns)
         if truth is not None:
             progress("comparing with the original")
-        near = None if followed is None else nearest_to_place(classes.labels, followed.place)
+        near = (
+            None if followed is None else reading.nearest_to_place(classes.labels, followed.place)
+        )
         tally.take(released, release, truth, near)
     original = None if truth is None else truth.original
     certificate = _certificate_of(tally, promises, released, original, problem, followed, classes)
@@ -170,7 +171,7 @@ def _certificate_of(
         said.append(household_joined(home, released.column(home).codes, classes.labels))
     if followed is not None:
         everybody = certificate["together"]["people"]
-        said.append(order_kept(followed, len(tally.found_by_order), everybody))
+        said.append(reading.order_kept(followed, len(tally.found_by_order), everybody))
     return certificate.warned(*said)
 
 

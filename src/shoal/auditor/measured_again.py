@@ -19,6 +19,7 @@ from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.stream_trace import read_source
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
+from shoal.data import warnings
 from shoal.data.certificate import CLOSE, Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
@@ -29,27 +30,10 @@ from shoal.data.person.columns import NO_VALUE
 from shoal.data.room import Room
 from shoal.data.row_order import is_in_order
 from shoal.data.table import Table
-from shoal.data.warnings import (
-    FORMULA_CELLS,
-    NAMES_LIKE_DATA,
-    NAN_MISSING,
-    ORDER_KEPT,
-    PEOPLE_ASSUMED,
-    READ_AS_TEXT,
-    WRITTEN_ALIKE,
-    ReleaseWarning,
-    fault_sentence,
-    fault_sentences,
-)
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import (
-    named_like_data,
-    people_assumed,
-    population_warnings,
-    read_as_text,
-    written_alike,
-)
+from shoal.policy.binding import columns
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
 from shoal.privacy.population import NEEDS_ORDER
@@ -146,7 +130,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     if not _is_ordered(stated, shown, policy):
         return Check(NAME, False, "rows are not in the order that the certificate states")
     if contradicted:
-        return Check(NAME, False, fault_sentence("derived", contradicted))
+        return Check(NAME, False, warnings.fault_sentence("derived", contradicted))
     if contradicted is not None:
         stated.note("faults", "derived")
     again = Comparison(
@@ -266,19 +250,24 @@ def _more_warnings(
     keeps_order = reader.policy is not None and reader.policy.render.order == "input"
     if stated.at("output", "dialect", "order") is None and not keeps_order:
         # from when every release kept the input's order, and nothing was said of it
-        found[ORDER_KEPT] = [one for one in stated.findings if one.code == ORDER_KEPT]
+        found[warnings.ORDER_KEPT] = [
+            one for one in stated.findings if one.code == warnings.ORDER_KEPT
+        ]
     if Location(path).kind.is_delimited and policy.model.write.formulas == "keep":
         sentences = formula_sentences(shown)
-        found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
+        found[warnings.FORMULA_CELLS] = [
+            ReleaseWarning(warnings.FORMULA_CELLS, text) for text in sentences
+        ]
     if reader.table is not None:
         if policy.subject is None:
-            found[PEOPLE_ASSUMED] = people_assumed(reader.table, policy.model)
-        found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
-        found[READ_AS_TEXT] = read_as_text(reader.table, policy.model)
-        found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
+            found[warnings.PEOPLE_ASSUMED] = columns.people_assumed(reader.table, policy.model)
+        found[warnings.WRITTEN_ALIKE] = columns.written_alike(reader.table, policy.model)
+        found[warnings.READ_AS_TEXT] = columns.read_as_text(reader.table, policy.model)
+        found[warnings.NAMES_LIKE_DATA] = columns.named_like_data(reader.table, policy.model)
         codes = {one.code for one in stated.findings}
-        for remark in (*population_warnings(policy.tables), *reader.source.remarks):
-            if remark.code != NAN_MISSING or remark.code in codes:  # earlier builds never said it
+        for remark in (*columns.population_warnings(policy.tables), *reader.source.remarks):
+            # earlier builds never said it
+            if remark.code != warnings.NAN_MISSING or remark.code in codes:
                 found.setdefault(remark.code, []).append(remark)
     return found
 
@@ -314,7 +303,7 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     if not _holds(strict.certificate, is_counted):
         promises = strict.certificate["promises"]
         broken = [broken_text(one) for one in promises if one["holds"] is False]
-        return Check(NAME, False, _first([*broken, *fault_sentences(strict.certificate)]))
+        return Check(NAME, False, _first([*broken, *warnings.fault_sentences(strict.certificate)]))
     return None
 
 

@@ -47,8 +47,8 @@ SHOWN = {
     "span": Shown.RANGE,
     "mean": Shown.MEAN,
     "mean-and-interval": Shown.BOTH,
+    "median": Shown.MEDIAN,
 }
-SHOWN |= {"median": Shown.MEDIAN}
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,7 +227,8 @@ def _with_numbers(
         if numbers == "published" and technique in SHOWN and not SHOWN[technique].hides_span:
             continue
         if numbers == "published":
-            read = as_numbers(_without_mark(cells, render))
+            is_text = cells.dtype == pl.String
+            read = as_numbers(cells.set(cells == render.suppressed, None) if is_text else cells)
             if read.dtype == pl.String:
                 continue
         elif technique == "node" or technique in SHOWN:
@@ -249,11 +250,6 @@ def _without_signs(cells: pl.Series, render: Render) -> pl.Series:
     if not cells.dtype.is_numeric():
         return cells.set(as_text(cells).is_in(signs), None)
     return cells.set(cells.cast(pl.Float64).is_in(parse_numbers(signs)), None)
-
-
-def _without_mark(cells: pl.Series, render: Render) -> pl.Series:
-    """No value in place of the mark of suppression."""
-    return cells if cells.dtype != pl.String else cells.set(cells == render.suppressed, None)
 
 
 def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:
@@ -282,7 +278,10 @@ def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers
 def _spans(column: Column, technique: str, render: Render) -> Spans:
     ends = _ends_of_labels(_labels(column, render), technique, render)
     if ends is not None:
-        return _spans_of_labels(column, ends)
+        # an open end, and the middle of an open span, are empty
+        pairs = [ends.get(cell, (np.nan, np.nan)) for cell in column.cells]
+        texts = [[number_text(one) if np.isfinite(one) else "" for one in pair] for pair in pairs]
+        return spans_between([(low, high) for low, high in texts])
     if technique == "node":
         return spans_of_bins(column.cells)
     attribute = Attribute(column.name, Role.QUASI, Kind.NUMBER, shown=SHOWN[technique])
@@ -345,13 +344,6 @@ def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers
 def _is_range(label: str) -> bool:
     ends = span_ends(label)
     return ends is not None and ends[0] < ends[1]
-
-
-def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
-    """An open end, and the middle of an open span, are empty."""
-    pairs = [ends.get(cell, (np.nan, np.nan)) for cell in column.cells]
-    texts = [[number_text(one) if np.isfinite(one) else "" for one in pair] for pair in pairs]
-    return spans_between([(low, high) for low, high in texts])
 
 
 def _floats(texts: Sequence[str]) -> pl.Series:

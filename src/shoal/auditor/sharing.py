@@ -185,7 +185,12 @@ def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
     row, place = entries_of(first, places.starts)
     known, number = np.unique(places.classes[place], return_inverse=True)
     number = number.reshape(-1)
-    sets = _bit_sets(fits, known)
+    starts, members = fits.postings
+    sets = np.zeros((len(known), (fits.item_count + 7) // 8), dtype=np.uint8)  # who fits each
+    for index, label in enumerate(known.tolist()):
+        bits = np.zeros(fits.item_count, dtype=bool)
+        bits[members[starts[label] : starts[label + 1]]] = True
+        sets[index] = np.packbits(bits)
     ends = np.cumsum(np.bincount(row, minlength=len(first)))
     begin = ends - np.diff(ends, prepend=0)
     step = max(BLOCK * 8 // max(sets.shape[1], 1), 1)
@@ -200,17 +205,6 @@ def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
             depth += 1
         counts[own] = _ONES[common].sum(axis=1, dtype=np.int64)
     return counts
-
-
-def _bit_sets(fits: Links, classes: np.ndarray) -> np.ndarray:
-    """(classes, bytes) uint8, who fits each of these classes."""
-    starts, members = fits.postings
-    sets = np.zeros((len(classes), (fits.item_count + 7) // 8), dtype=np.uint8)
-    for number, label in enumerate(classes.tolist()):
-        bits = np.zeros(fits.item_count, dtype=bool)
-        bits[members[starts[label] : starts[label + 1]]] = True
-        sets[number] = np.packbits(bits)
-    return sets
 
 
 def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,11 @@ trace.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,22 +17,20 @@ import polars as pl
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.description import described
 from shoal.auditor.measure import measure
-from shoal.auditor.trace_rules import (
-    OF_REUSE,
-    TracedRelease,
-    broken_rules,
-    names_other_people,
-    wrong_records,
-    wrong_rows,
-)
+from shoal.auditor.reading import Measures
 from shoal.connectors.feeds import feed_of
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.progress import Progress
+from shoal.data.release import PublishedColumn
+from shoal.data.room import IN_MEMORY
+from shoal.data.row_order import RankedColumn, ascending
 from shoal.data.schema import Fields
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import bind_stream, bound_original
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 
 
 def audit_stream(
@@ -115,3 +117,379 @@ def _accepted(original: StreamSource, trace: pl.DataFrame) -> pl.DataFrame:
             " for, and the --read record_lines of its stream"
         )
     return original.frame[at]
+
+
+# The rules of a trace. I1 to I12 are the invariants of the streams page.
+
+
+SHOWN = ("new", "reuse", "suppress")
+OF_REUSE = ("stale", "missed")
+NEARLY = 1e-9
+"""Losses that are no farther apart are taken to be equal: they were added up in another order."""
+
+SHUFFLED_FROM = 20
+"""So many rows stand in order of arrival by chance once in 10**18 releases."""
+
+
+@dataclass(frozen=True)
+class TracedRelease:
+    """A published stream beside its trace; arrays have an entry for each published row.
+
+    shown: the lines of the trace that have a row, in that order. trace: all lines.
+    """
+
+    shown: pl.DataFrame
+    trace: pl.DataFrame
+    columns: tuple[PublishedColumn, ...]
+    problem: Problem
+    truth: Truth
+
+    @cached_property
+    def k(self) -> int:
+        """The most people that some promise asks of every class."""
+        return max([1, *(int(model.least_subjects(True)) for model in self.problem.promises)])
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.problem.policy.parameters_taken("stream")
+
+    @property
+    def method(self) -> "TracedMethod":
+        return _BY_NAME.get(self.problem.policy.method_name, _EVERY)
+
+    @cached_property
+    def kind(self) -> np.ndarray:
+        return self.shown["kind"].to_numpy()
+
+    @cached_property
+    def cluster(self) -> np.ndarray:
+        """int64, -1 for none."""
+        return self.shown["class"].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+
+    @cached_property
+    def release(self) -> np.ndarray:
+        return self.shown["release"].to_numpy()
+
+    @cached_property
+    def people(self) -> np.ndarray:
+        """By the source, since the trace may name others."""
+        people = self.truth.subjects
+        return np.arange(len(self.kind)) if people is None else people
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """A number for each combination of published cells; -1 for suppressed rows."""
+        numbers = np.zeros(len(self.kind), dtype=np.int64)
+        for column in self.columns:
+            numbers = np.unique(numbers * len(column.cells) + column.codes, return_inverse=True)[1]
+        return np.where(self.kind == "suppress", -1, numbers)
+
+    @property
+    def counts_people_only(self) -> bool:
+        return all(model.counts_people_only for model in self.problem.promises)
+
+
+def broken_rules(traced: TracedRelease) -> dict[str, int]:
+    """How many rows, clusters or classes break each rule."""
+    return {
+        "weak_first": _weak_at_first(traced),
+        "weak_new": _weak_new(traced),
+        "loose": _not_tight(traced),
+        "reused_before_made": _reused_before_made(traced),
+        **_reuse_by_rule(traced),
+        "needless": _needless(traced),
+        "late": _late(traced),
+        "overheld": _overheld(traced),
+        "weak_release": _weak_release(traced) if traced.parameters.get("strict_release") else 0,
+        "out_of_order": int((np.diff(traced.release) < 0).sum()),
+        "unshuffled": _unshuffled(traced),
+        "not_starred": _not_starred(traced),
+    }
+
+
+def wrong_rows(shown: pl.DataFrame, rows: int) -> int:
+    """Published rows that the trace does not name exactly once."""
+    is_other = shown["row"].to_numpy() != np.arange(shown.height)
+    return abs(rows - shown.height) + int(is_other.sum())
+
+
+def wrong_records(trace: pl.DataFrame, records: int) -> int:
+    """Records that the trace lists twice, or not as they were published (I1)."""
+    published = trace["row"].is_not_null()
+    by_kind = trace["kind"].is_in(SHOWN)
+    return (
+        trace.height
+        - trace["seq"].n_unique()
+        + int((published != by_kind).sum())
+        + abs(records - trace.height)
+    )
+
+
+def names_other_people(traced: TracedRelease) -> bool:
+    """Whether the trace deals the published rows out to people otherwise than the source does."""
+    named = traced.shown["subject"].rank("dense").to_numpy().astype(np.int64)
+    groups, people = _people(named, traced.people)
+    return len(groups) != len(np.unique(traced.people)) or int(people.max(initial=1)) > 1
+
+
+def _people(groups: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct groups and how many different people each has."""
+    pairs = np.unique(np.stack([groups, people]), axis=1)
+    return np.unique(pairs[0], return_counts=True)
+
+
+def _weak_at_first(traced: TracedRelease) -> int:
+    """Classes with fewer than k people in the release in which they first show up (I3)."""
+    cells, release = traced.cells, traced.release
+    kept = cells >= 0
+    first = np.full(int(cells.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, cells[kept], release[kept])
+    early = kept & (release == np.append(first, -1)[cells])
+    return int((_people(cells[early], traced.people[early])[1] < traced.k).sum())
+
+
+def _weak_new(traced: TracedRelease) -> int:
+    """Clusters whose own first members break a promise (I4).
+
+    t-closeness is judged only where the policy names the table that it compares with.
+    """
+    new = traced.kind == "new"
+    if not new.any():
+        return 0
+    numbers = np.unique(traced.cluster[new], return_inverse=True)[1].astype(np.int32)
+    reference = traced.problem.reference_table
+    judged = [
+        m for m in traced.problem.promises if m.model != "t-closeness" or reference is not None
+    ]
+    measures = Measures(judged, traced.problem.schema, reference)
+    frame, order = traced.truth.original.frame, traced.truth.rows
+    rows = frame.filter(pl.Series(new)) if order is None else frame[order[new]]
+    classes = measures.classes(traced.people[new], rows, numbers, int(numbers.max()) + 1)
+    broken = np.zeros(classes.count, dtype=bool)
+    for model in judged:
+        broken |= ~measures.holds(model, classes)
+    return int(broken.sum())
+
+
+def _not_tight(traced: TracedRelease) -> int:
+    """Clusters that publish another span than the exact hull of their first members (I4).
+
+    Spans that were widened on purpose (`snap`) and regions of the domain (`sky`) only have to
+    cover, which is checked elsewhere.
+    """
+    new = traced.kind == "new"
+    if not new.any() or traced.parameters.get("snap") or not traced.method.publishes_hulls:
+        return 0
+    numbers = np.unique(traced.cluster[new], return_inverse=True)[1]
+    loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
+    attributes = zip(
+        traced.columns, traced.truth.encoded.attributes, traced.problem.schema.quasi, strict=True
+    )
+    for column, encoded, attribute in attributes:
+        value = traced.truth.values(encoded)[new]
+        loose |= _is_loose(column, attribute.hierarchy, column.codes[new], value, numbers)
+    return int(loose.sum())
+
+
+def _is_loose(
+    column: PublishedColumn,
+    tree: Hierarchy | None,
+    codes: np.ndarray,
+    value: np.ndarray,
+    numbers: np.ndarray,
+) -> np.ndarray:
+    """Which clusters publish another span of one attribute than the hull of these members.
+
+    codes, value, numbers: the published cell, true value and cluster of each. A cluster of which
+    some value is missing is not judged.
+    """
+    count = int(numbers.max()) + 1
+    known = np.ones(count, dtype=bool)
+    known[numbers[np.isnan(value)]] = False
+    lo, hi = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(lo, numbers, np.where(np.isnan(value), np.inf, value))
+    np.maximum.at(hi, numbers, np.where(np.isnan(value), -np.inf, value))
+    fits_anyhow = np.zeros(len(numbers), dtype=bool)
+    if tree is not None:
+        node = np.zeros(count, dtype=np.int32)
+        node[known] = tree.covering(lo[known].astype(np.int32), hi[known].astype(np.int32))
+        lo, hi = tree.first[node].astype(float), tree.last[node].astype(float)
+        # the root may be written as the suppression mark
+        fits_anyhow = (known & (node == tree.root))[numbers] & np.isneginf(column.lo[codes])
+    fits = (column.lo[codes] == lo[numbers]) & (column.hi[codes] == hi[numbers]) | fits_anyhow
+    loose = np.zeros(count, dtype=bool)
+    loose[numbers[~fits & known[numbers]]] = True
+    return loose
+
+
+def _reused_before_made(traced: TracedRelease) -> int:
+    """Reused rows whose cluster was not published earlier with the same cells (I5).
+
+    With ticks, a release holds all that was decided since the last one, and may hold both.
+    """
+    cluster, release, cells = traced.cluster, traced.release, traced.cells
+    new, reuse = traced.kind == "new", traced.kind == "reuse"
+    made = np.full(int(cluster.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    shows = np.full(len(made), -2, dtype=np.int64)
+    np.minimum.at(made, cluster[new], release[new])
+    shows[cluster[new]] = cells[new]
+    at_once = traced.parameters.get("tick", 1) > 1
+    too_early = made[cluster[reuse]] >= release[reuse] + at_once
+    other_cells = shows[cluster[reuse]] != cells[reuse]
+    return int((too_early | other_cells).sum())
+
+
+def _reuse_by_rule(traced: TracedRelease) -> dict[str, int]:
+    """Rows under a cluster that was not alive, and rows that missed a better one (I5)."""
+    if traced.method.takes_best:
+        return _reuse_of_best(traced)
+    if not traced.method.expires:
+        return {"stale": 0, "missed": 0}
+    cluster = traced.cluster
+    reuse = traced.kind == "reuse"
+    new = np.flatnonzero(traced.kind == "new")
+    made, first = np.unique(cluster[new], return_index=True)
+    since = np.zeros(int(cluster.max(initial=0)) + 1, dtype=np.int64)
+    emitted = traced.shown["emitted"].to_numpy()
+    since[made] = emitted[new][first]
+    age = emitted[reuse] - since[cluster[reuse]]
+    longest = traced.parameters["lifetime"] + traced.parameters["tick"] - 1
+    return {"stale": int((age > longest).sum()), "missed": 0}
+
+
+def _reuse_of_best(traced: TracedRelease) -> dict[str, int]:
+    """Rows of FADS: of the clusters that lose less than tau, the newest are alive."""
+    cluster, release, parameters = traced.cluster, traced.release, traced.parameters
+    reuse = traced.kind == "reuse"
+    new = np.flatnonzero(traced.kind == "new")
+    made, first = np.unique(cluster[new], return_index=True)
+    lo = np.stack([c.lo[c.codes][new[first]] for c in traced.columns], axis=1)
+    hi = np.stack([c.hi[c.codes][new[first]] for c in traced.columns], axis=1)
+    weight = np.array([attribute.weight for attribute in traced.problem.schema.quasi])
+    widths = np.stack([c.widths[c.codes][new[first]] for c in traced.columns], axis=1)
+    loss = widths @ (weight / weight.sum())
+    good = loss < parameters["tau"] + NEARLY
+    # rounding may have made these the other kind
+    unsure = int((loss[good] > parameters["tau"] - NEARLY).sum())
+    most = ceil(parameters["c0"] * parameters["delta"] / max(2, traced.k)) + unsure
+    encoded = traced.truth.encoded.attributes
+    values = np.stack([traced.truth.values(attribute) for attribute in encoded], axis=1)
+    by_rule = not unsure and not parameters["strict_release"] and traced.counts_people_only
+    stale = missed = 0
+    published = traced.kind != "suppress"
+    for number in np.unique(release[published]).tolist():
+        rows = np.flatnonzero((release == number) & published)
+        alive = np.flatnonzero(good & (release[new][first] < number))[-most:]
+        used = rows[reuse[rows]]
+        stale += int((~np.isin(cluster[used], made[alive])).sum())
+        known = rows[~np.isnan(values[rows]).any(axis=1)]
+        if by_rule and len(alive) and len(known):
+            least = np.full(len(known), np.inf)  # loss of a cluster that covers each
+            for low, high, lost in zip(lo[alive], hi[alive], loss[alive], strict=True):
+                covers = ((low <= values[known]) & (values[known] <= high)).all(axis=1)
+                least[covers] = np.minimum(least[covers], lost)
+            index = np.minimum(np.searchsorted(made, cluster[known]), len(made) - 1)
+            own = np.where(reuse[known], loss[index], np.inf)
+            missed += int((own > least + NEARLY).sum())
+    return {"stale": stale, "missed": missed}
+
+
+def _needless(traced: TracedRelease) -> int:
+    """Releases of FADS that suppress k people, who could have had a cluster of their own (I7)."""
+    is_owed = traced.method.takes_best and traced.parameters["strict"]
+    if not is_owed or not traced.counts_people_only:
+        return 0
+    lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
+    starred = (traced.kind == "suppress") & ~lacking
+    if not starred.any():
+        return 0
+    return int((_people(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
+
+
+def _overheld(traced: TracedRelease) -> int:
+    """Records that were held beyond `delta` at once, at the worst moment (I8)."""
+    arrival = np.sort(traced.trace["arrival"].to_numpy())
+    emitted = np.sort(traced.trace["emitted"].to_numpy())
+    held = np.arange(1, len(arrival) + 1) - np.searchsorted(emitted, arrival, side="right")
+    return max(0, int(held.max(initial=0)) - int(traced.parameters.get("delta", len(arrival))))
+
+
+def _unshuffled(traced: TracedRelease) -> int:
+    """Releases in the order of arrival, and not of what their rows show (I11)."""
+    release = traced.release
+    if traced.problem.schema.render.order == "input":
+        return 0
+    arrival = traced.shown["arrival"].to_numpy()
+    numbers, rows = np.unique(release, return_counts=True)
+    ranked = [RankedColumn.of(column, traced.problem.schema.render) for column in traced.columns]
+    place = np.argsort(ascending(ranked, len(release), IN_MEMORY))
+    within = np.diff(release) == 0
+    mixed, unsorted = (
+        np.isin(numbers, release[1:][within & (np.diff(key) < 0)]) for key in (arrival, place)
+    )
+    return int(((rows >= SHUFFLED_FROM) & ~mixed & unsorted).sum())
+
+
+def _late(traced: TracedRelease) -> int:
+    """Records that waited longer than the method promises (I6)."""
+    setting, value = traced.method.may_wait_on
+    if traced.parameters.get(setting) == value:
+        return 0
+    longest = int(traced.parameters.get("delta", 0)) - traced.method.spare
+    published = traced.trace.filter(pl.col("row").is_not_null())
+    return int((published["emitted"] - published["arrival"] > longest).sum())
+
+
+def _weak_release(traced: TracedRelease) -> int:
+    """Classes of fewer than k people within one release (I12)."""
+    cells = traced.cells
+    kept = cells >= 0
+    if not kept.any():
+        return 0
+    pairs = np.stack([traced.release[kept], cells[kept]])
+    group = np.unique(pairs, axis=1, return_inverse=True)[1]
+    return int((_people(group.reshape(-1), traced.people[kept])[1] < traced.k).sum())
+
+
+def _not_starred(traced: TracedRelease) -> int:
+    """Suppressed rows that show more than the mark (I7)."""
+    suppressed = traced.kind == "suppress"
+    shows = np.zeros(int(suppressed.sum()), dtype=bool)
+    for column in traced.columns:
+        mark = np.array([cell == traced.problem.schema.render.suppressed for cell in column.cells])
+        shows |= ~mark[column.codes[suppressed]]
+    return int(shows.sum())
+
+
+# What a stream's trace has to show of a method, where that is more or less than of every other.
+#
+# Whoever audits a trace needs no method, and may not have the one that made it.
+
+
+@dataclass(frozen=True)
+class TracedMethod:
+    """The rules of one method.
+
+    publishes_hulls: a new cluster shows the exact hull of its members. spare: by how many records a
+    record leaves before it would have waited `delta`. takes_best: a record goes into the cluster
+    that loses least of those that are good and alive, and k people who wait get one of their own.
+    expires: a cluster may be used again for `lifetime` records. may_wait_on: the setting under
+    which a record may wait without limit.
+    """
+
+    publishes_hulls: bool = True
+    spare: int = 1
+    takes_best: bool = False
+    expires: bool = False
+    may_wait_on: tuple[str, Any] = ("leftovers", "hold")
+
+
+_EVERY = TracedMethod()
+_BY_NAME = {
+    "castle": TracedMethod(spare=0),
+    "b-castle": TracedMethod(spare=0),
+    "faanst": TracedMethod(may_wait_on=("delay", "none")),
+    "fads": TracedMethod(takes_best=True),
+    "fads-tuple": TracedMethod(expires=True),
+    "sky": TracedMethod(publishes_hulls=False),
+}

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol
 import numpy as np
 
 from shoal.connectors.frames import FrameT, as_it_is, table_of
-from shoal.data import notebook
+from shoal.data import notebook, warnings
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import KNOWN_DATES, AcceptedReport
 from shoal.data.column_words import (
@@ -30,23 +30,7 @@ from shoal.data.people import Unit, span_text, unit
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
-from shoal.data.warnings import (
-    GRAVE,
-    MISSING_COUNTED,
-    NOTE,
-    OPEN,
-    OPEN_QUESTION,
-    OUTLIER_PUBLISHED,
-    PLAIN_NAMES_PEOPLE,
-    PLAIN_SINGLES_OUT,
-    QUASI_LEFT_OUT,
-    SENSITIVE_UNPROMISED,
-    TOGETHER_BELOW,
-    VALUES_UNIQUE,
-    WITHHELD_FEW,
-    ReleaseWarning,
-    fault_sentences,
-)
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import PromiseError
 from shoal.policy.consistency import quoted
 from shoal.policy.policy import Policy
@@ -76,7 +60,7 @@ def what_fails(certificate: Certificate) -> list[str]:
         for p in certificate["promises"]
         if not p["holds"]
     ]
-    broken += fault_sentences(certificate)
+    broken += warnings.fault_sentences(certificate)
     broken += [
         acceptance_text(row, certificate)
         for row in certificate.get("attacks", {}).get("accept", [])
@@ -219,7 +203,7 @@ def together_below(certificate: Mapping[str, Any], unit: Unit) -> ReleaseWarning
         f" {unit.of(sizes['max'])}, {few} of {found['people']} {what}; whoever knows them all can"
         " pick these out"
     )
-    return ReleaseWarning(TOGETHER_BELOW, text)
+    return ReleaseWarning(warnings.TOGETHER_BELOW, text)
 
 
 # What a reader must know of a release that keeps its promises, in a sentence each.
@@ -257,16 +241,16 @@ def missing_counted(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
                 f"{counts}: {promise['measured']:.4g} measured with it, {without:.4g} without; ask"
                 " for a stricter one if that is not enough"
             )
-            found.append(ReleaseWarning(MISSING_COUNTED, text, column))
+            found.append(ReleaseWarning(warnings.MISSING_COUNTED, text, column))
         elif promise.get("measured_with_missing"):
             text = f"{counts}; how close a class is by its values alone is not promised"
-            found.append(ReleaseWarning(MISSING_COUNTED, text, column, NOTE))
+            found.append(ReleaseWarning(warnings.MISSING_COUNTED, text, column, warnings.NOTE))
     return found
 
 
 def open_question_warnings(questions: list[str]) -> list[ReleaseWarning]:
     """What a policy itself still asks: its roles may not be what somebody decided."""
-    return [ReleaseWarning(OPEN_QUESTION, text) for text in questions]
+    return [ReleaseWarning(warnings.OPEN_QUESTION, text) for text in questions]
 
 
 def withheld_few(
@@ -284,7 +268,7 @@ def withheld_few(
         f"{people} {unit.of(people)} withheld, fewer than k = {k}: whoever finds no class for a"
         f" person knows it is one of them{more}"
     )
-    return [ReleaseWarning(WITHHELD_FEW, text)]
+    return [ReleaseWarning(warnings.WITHHELD_FEW, text)]
 
 
 class Found(Protocol):
@@ -388,7 +372,11 @@ def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
         if role != "sensitive" and name not in is_open:
             continue
         if role == "sensitive" and name in is_open:
-            found.append(_unpromised(name))
+            text = (
+                f"no promise covers '{name}', which is sensitive: k people who look alike may all"
+                " have the same value; promise l-diversity or t-closeness of it"
+            )
+            found.append(ReleaseWarning(warnings.SENSITIVE_UNPROMISED, text, name))
         column = released.column(name)
         numbers = list(_about_numbers(column))
         about = _about_people(
@@ -396,14 +384,6 @@ def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
         )
         found += [about] if about else numbers
     return found
-
-
-def _unpromised(name: str) -> ReleaseWarning:
-    text = (
-        f"no promise covers '{name}', which is sensitive: k people who look alike may all have the"
-        " same value; promise l-diversity or t-closeness of it"
-    )
-    return ReleaseWarning(SENSITIVE_UNPROMISED, text, name)
 
 
 def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarning | None:
@@ -428,12 +408,12 @@ def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarni
     if why is not None and cells.distinct >= FEW_RECORDS:
         shown = "not protected: it is published as it is" if is_open else "published as it is"
         text = f"'{name}' is {shown}, and {why}"
-        return ReleaseWarning(PLAIN_NAMES_PEOPLE, text, name)
+        return ReleaseWarning(warnings.PLAIN_NAMES_PEOPLE, text, name)
     is_known = names_place(cells.words) or cells.are_iso_days or said.kind in PERSONAL
     if guess.role != "quasi" or not (is_plain or is_known):
         return None
     text = f"'{name}' is published as it is, though others may know it; recode it, or drop it"
-    return ReleaseWarning(QUASI_LEFT_OUT, text, name)
+    return ReleaseWarning(warnings.QUASI_LEFT_OUT, text, name)
 
 
 NONE_ON_LINKED = "no attack tries this on linked tables"
@@ -453,7 +433,7 @@ def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
             f"more than half of the numbers of '{name}' occur once, and are published as they are:"
             f" {WAY_OUT}"
         )
-        yield ReleaseWarning(VALUES_UNIQUE, text, name)
+        yield ReleaseWarning(warnings.VALUES_UNIQUE, text, name)
     order = np.argsort(numbers)
     at = np.cumsum(counts[order])
     low, high = (numbers[order][np.searchsorted(at, filled * share)] for share in (0.25, 0.75))
@@ -462,7 +442,7 @@ def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
         text = (
             f"'{name}' shows a number far from all others that one record has, as it is: {WAY_OUT}"
         )
-        yield ReleaseWarning(OUTLIER_PUBLISHED, text, name)
+        yield ReleaseWarning(warnings.OUTLIER_PUBLISHED, text, name)
 
 
 def of_people(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
@@ -488,6 +468,6 @@ def _singled_out(
         f"{named} {are} not protected: if {they} {are} known too, {alone} of {people}"
         f" {unit(certificate).of(people)} are alone; coarsen {them}, or drop {them}"
     )
-    severity = GRAVE if alone > GRAVE_ABOVE * people else OPEN
+    severity = warnings.GRAVE if alone > GRAVE_ABOVE * people else warnings.OPEN
     column = names[0] if len(names) == 1 else None
-    return ReleaseWarning(PLAIN_SINGLES_OUT, text, column, severity)
+    return ReleaseWarning(warnings.PLAIN_SINGLES_OUT, text, column, severity)

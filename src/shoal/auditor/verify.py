@@ -15,7 +15,7 @@ from shoal.auditor.as_written import as_written
 from shoal.auditor.checks import OTHER_RELEASES, Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
 from shoal.auditor.dossier.context import accepted_in_words, is_dossier, signed_off_by
-from shoal.auditor.linked.verify import linked_checks, require_no_trace
+from shoal.auditor.linked.verify import linked_checks
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
     UNREADABLE,
@@ -42,24 +42,18 @@ from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError
+from shoal.policy import policy as policies
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.linked import usual_method
-from shoal.policy.policy import (
-    DEFAULT_FOR_CLOSENESS,
-    DEFAULT_FOR_SAMPLES,
-    DEFAULT_METHOD,
-    DEFAULT_OVER_HIERARCHIES,
-    Policy,
-    PolicyLike,
-)
+from shoal.policy.policy import Policy, PolicyLike
 
 DEFAULTS = (
-    DEFAULT_METHOD,
-    DEFAULT_OVER_HIERARCHIES,
-    DEFAULT_FOR_CLOSENESS["name"],
-    DEFAULT_FOR_SAMPLES,
+    policies.DEFAULT_METHOD,
+    policies.DEFAULT_OVER_HIERARCHIES,
+    policies.DEFAULT_FOR_CLOSENESS["name"],
+    policies.DEFAULT_FOR_SAMPLES,
     *DEFAULT_METHODS.values(),
 )
 
@@ -173,7 +167,11 @@ def verify_by(
     verb = None if policy is None else verb_of(policy)
     if verb is None and signature.ok:  # a trusted key signed what the certificate says
         verb = stated.verb
-    require_no_trace(stated, trace)
+    if stated.at("linked") is not None and trace is not None:
+        raise InputError(
+            "trace: is not used for linked tables, whose people the original alone is matched with;"
+            " leave it out"
+        )
     rows = None if trace is None else traced_rows(trace)
     memory = room_for(path, original) if stated.at("linked") is None else None
     reader = Reader(policy, original, verb, named.ok is not False, memory, rows)

@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import FAILS, answer, say, say_found, show_attacks, show_warnings, shown
+from shoal.cli.progress import FAILS, answer, say, say_found, show_attacks, show_certificate, shown
 from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
 from shoal.policy.parameters import takes_no
 from shoal.reports.text import history_summary, summary
-from shoal.tables.request import (
-    AttackCommand,
-    AuditRequest,
-    ReleaseRequest,
-    of_one_table,
-    refuse_for_linked,
-)
+from shoal.tables import request
+from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
@@ -114,12 +109,10 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
             progress("drawing the report")
             write_report(result, policy, run.report, Heading.of(released))
     certificate = result.certificate
-    show_warnings(certificate)
+    show_certificate(certificate, run.as_json)
     for caveat in _caveats(result, original, is_stream):
         say(f"shoal: {printable(caveat)}")
-    if run.as_json:
-        typer.echo(certificate.to_json(), nl=False)
-    else:
+    if not run.as_json:
         say_found(summary(certificate), run.quiet)
         if "attacks" in certificate:
             show_attacks(certificate, run.quiet)
@@ -211,8 +204,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     from shoal.policy.problem import LinkedProblem
     from shoal.reports.linked import linked_distributions, linked_lines, write_linked_report
 
-    unfit = [one.flag for one in of_one_table(asked, run).values()]
-    refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
+    unfit = [one.flag for one in request.of_one_table(asked, run).values()]
+    request.refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
     assert asked.released is not None
     inputs = [asked.released, asked.original, *policy.files]
     _check_outputs(asked, run, inputs)
@@ -224,10 +217,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     if run.report is not None:
         drawn = linked_distributions(audit, LinkedProblem(policy))
         write_linked_report(certificate, policy.model, run.report, drawn=drawn)
-    show_warnings(certificate)
-    if run.as_json:
-        typer.echo(certificate.to_json(), nl=False)
-    else:
+    show_certificate(certificate, run.as_json)
+    if not run.as_json:
         say_found(printable_lines(linked_lines(certificate)), run.quiet)
     return 0 if certificate.holds else 1
 

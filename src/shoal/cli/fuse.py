@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from shoal.cli import options
-from shoal.cli.progress import listed, say, show_warnings, shown
+from shoal.cli.progress import listed, say, show_certificate, shown
 from shoal.cli.verify import opened
 from shoal.data.option import option
 from shoal.errors import InputError
@@ -35,7 +35,7 @@ class _RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+party = typer.Typer(
     cls=_RunByDefault,
     no_args_is_help=True,
     help=(
@@ -45,7 +45,7 @@ app = typer.Typer(
 )
 
 
-@app.command("init")
+@party.command("init")
 def init(
     name: str = option("NAME", "This party's name.", ...),
     keys: Path = KEYS,
@@ -67,7 +67,7 @@ def init(
         )
 
 
-@app.command("run")
+@party.command("run")
 def run(
     asked: PartyRequest,
     check: bool = option(
@@ -142,9 +142,7 @@ def fuse(
         raise SystemExit(130) from None
     if signer is not None:
         signer.sign(f"{asked.output}.certificate.json")
-    show_warnings(certificate)
-    if as_json:
-        typer.echo(certificate.to_json(), nl=False)
-    elif not quiet:
+    show_certificate(certificate, as_json)
+    if not (as_json or quiet):
         written = listed([asked.output, f"{asked.output}.certificate.json", report])
         say(fusion_summary(certificate, written))

@@ -48,10 +48,11 @@ GROUPS = ("party", "policy", "hierarchies", "ledger")
 _BESIDE = {
     "attack": "audit",
     "dossier": "verify",
-    "stream_status": "stream",
+    "stream": "republish",
+    "stream_status": "republish",
     "ledger": "republish",
     "party": "fuse",
-    **dict.fromkeys(("profile", "compare"), "decide"),
+    **dict.fromkeys(("profile", "compare", "hierarchies"), "policy"),
     "sign": "verify",
     **dict.fromkeys(("ui", "methods", "sample", "warmup"), "machine"),
 }
@@ -106,12 +107,13 @@ def _built(name: str, markup: Any) -> Any:
     module = import_module(f"shoal.cli.{_BESIDE.get(function, function)}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
     panel = PANEL_OF[name]
+    verb = getattr(module, function)
     if name in GROUPS:
-        for one in module.app.registered_commands:
+        for one in verb.registered_commands:
             one.callback = options.command(one.callback)
-        alone.add_typer(module.app, name=name, rich_help_panel=panel)
+        alone.add_typer(verb, name=name, rich_help_panel=panel)
     else:
-        alone.command(name, rich_help_panel=panel)(options.command(getattr(module, function)))
+        alone.command(name, rich_help_panel=panel)(options.command(verb))
     return _command_of(alone, name)
 
 
@@ -395,8 +397,9 @@ def status_of(arguments: list[str]) -> int:
     except SystemExit as stop:  # from a verb that has itself said how it was stopped
         # but not this one, which is Typer's way to stop
         if isinstance(stop.__context__, BrokenPipeError):
-            if _only_lists(arguments):
-                return 0  # whoever closed it has seen enough, as `head` has
+            # where it lists what there is, whoever closed it has seen enough, as `head` has
+            if arguments[:1] == ["methods"] or {"--schema", "--help"} & {*arguments}:
+                return 0
             return fail(
                 InputError.exit_status,
                 "standard output: was closed before all was shown; keep its reader open",
@@ -438,11 +441,6 @@ def status_of(arguments: list[str]) -> int:
             f"internal error ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
             " trace",
         )
-
-
-def _only_lists(arguments: list[str]) -> bool:
-    """Whether a command shows what there is, and no data or verdict is lost at its end."""
-    return arguments[:1] == ["methods"] or not {"--schema", "--help"}.isdisjoint(arguments)
 
 
 def _say(arguments: list[str], status: int, lines: list[str], found: Sequence[object]) -> None:

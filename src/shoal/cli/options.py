@@ -34,7 +34,10 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
     @wraps(asked)
     def run(**given: Any) -> None:
         if given.get("metrics") is not None:  # they are written before all else
-            _check_outside(given["metrics"], given)
+            from shoal.connectors.outputs import misplaced
+
+            written = filter(None, map(given.get, ("sink", "output")))
+            InputError.raise_for(misplaced("release", written, given["metrics"]))
         with ExitStack() as around:
             for name, _, one in reversed(options):
                 if one.within is not None:
@@ -45,14 +48,6 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
-
-
-def _check_outside(metrics: Path, given: Mapping[str, Any]) -> None:
-    """Raises InputError where metrics would lie in the release."""
-    from shoal.connectors.outputs import misplaced
-
-    written = filter(None, map(given.get, ("sink", "output")))
-    InputError.raise_for(misplaced("release", written, metrics))
 
 
 def _options(owner: Any) -> Iterator[tuple[str, Any, Option]]:

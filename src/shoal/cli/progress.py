@@ -198,16 +198,18 @@ def listed(files: Iterable[str | Path | None]) -> str:
 # What a certificate says for the person at the terminal; a quiet command shows warnings, too.
 
 
-def show_warnings(certificate: Certificate) -> None:
-    """A line each on standard error, the grave ones first."""
-    show_findings(certificate.warnings)
-
-
 def show_findings(findings: Iterable[ReleaseWarning]) -> None:
     """A line each on standard error, whatever they were found in; the grave ones first."""
     for warning in sorted(findings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
         show_warning(f"{grave}{warning.text}")
+
+
+def show_certificate(certificate: Certificate, as_json: bool) -> None:
+    """What it warns about, a line each on standard error; as JSON, all of it on standard output."""
+    show_findings(certificate.warnings)
+    if as_json:
+        typer.echo(certificate.to_json(), nl=False)
 
 
 def show_warning(text: object) -> None:

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from shoal.cli import options
 from shoal.cli.progress import (
     Figures,
@@ -11,7 +9,7 @@ from shoal.cli.progress import (
     published_already,
     say,
     show_attacks,
-    show_warnings,
+    show_certificate,
     shown,
 )
 from shoal.data.language import printable, printable_lines
@@ -63,12 +61,10 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
 
                 progress("drawing the report")
                 write_report(outcome, policy, report, Heading.of(output))
-    show_warnings(outcome.certificate)
+    show_certificate(outcome.certificate, run.as_json)
     for sentence in outdated_metadata(output):
         say(f"shoal: {printable(sentence)}")
-    if run.as_json:
-        typer.echo(outcome.certificate.to_json(), nl=False)
-    elif not run.quiet:
+    if not (run.as_json or run.quiet):
         saved = None if given.plan is None or outcome.draft.plan is None else given.plan
         second = sensitive_path(output) if policy.is_in_two_tables else None
         released = [] if output == "-" else [output, second, Location(output).certificate]
@@ -113,10 +109,8 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
         if run.report is not None:
             drawn = linked_distributions(audit, LinkedProblem(policy))
             write_linked_report(certificate, policy.model, run.report, drawn=drawn)
-    show_warnings(certificate)
-    if run.as_json:
-        typer.echo(certificate.to_json(), nl=False)
-    elif not run.quiet:
+    show_certificate(certificate, run.as_json)
+    if not (run.as_json or run.quiet):
         say(printable_lines(linked_lines(certificate)))
         say(f"wrote {printable(listed([asked.output, trace, run.report]))}")
 

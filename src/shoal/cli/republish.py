@@ -1,7 +1,10 @@
-"""shoal republish, shoal ledger"""
+"""Releases that follow each other: shoal republish, ledger, stream, stream-status."""
 
 import json
 import shlex
+import warnings
+from contextlib import suppress
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,24 +12,35 @@ from typing import TYPE_CHECKING
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, say, show_warning, show_warnings, shown
+from shoal.cli.progress import (
+    listed,
+    published_already,
+    say,
+    say_found,
+    show_certificate,
+    show_findings,
+    show_warning,
+    shown,
+)
 from shoal.cli.verify import opened
+from shoal.data.certificate import Certificate
 from shoal.data.option import Request, option
-from shoal.errors import InputError
+from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
+from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.policy.options import POLICY, REPLACE, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
+from shoal.streams.options import StreamOptions
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
-
 # shoal ledger
 
 
-app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
+ledger = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=True)
 
 
-@app.command("verify")
+@ledger.command("verify")
 def verify(
     ledger: str = option("DIR", "The ledger, or the table in a database that it writes.", ...),
     noted: str | None = option("--noted HASH", "A hash noted earlier: the chain must hold it."),
@@ -54,7 +68,7 @@ def _whole_chain(releases: int, head: str) -> str:
     return f"{releases} releases follow each other as they were published; the last is {head}"
 
 
-@app.command("export")
+@ledger.command("export")
 def export(
     ledger: Path = option("DIR", "The ledger.", ...),
     output: str = option("-o, --output", "The table; '-' writes CSV to standard output.", ...),
@@ -158,7 +172,7 @@ def republish(
     if done.unfinished:  # also under --quiet: somebody has to make room
         say(f"shoal: {done.unfinished}")
     if done.certificate is not None and not done.repeated:
-        show_warnings(done.certificate)
+        show_findings(done.certificate.warnings)
     for remark in done.remarks:
         show_warning(remark)
     if as_json and done.certificate is not None:
@@ -166,7 +180,8 @@ def republish(
     if quiet:
         return
     if done.caught_up:
-        say(f"shoal: {_caught_up(done.caught_up)}")
+        what = "1 release was" if done.caught_up == 1 else f"{done.caught_up} releases were"
+        say(f"shoal: {what} in the ledger and not in the table: written there, too")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
         rest = "" if done.caught_up else "; nothing was done"
@@ -208,11 +223,6 @@ def _invented(rows: int) -> str:
     return f"{rows} of these rows {'is' if rows == 1 else 'are'} invented"
 
 
-def _caught_up(releases: int) -> str:
-    what = "1 release was" if releases == 1 else f"{releases} releases were"
-    return f"{what} in the ledger and not in the table: written there, too"
-
-
 def _waiting(records: int) -> str:
     what = "1 record waits" if records == 1 else f"{records or 'no'} records wait"
     return f"{what} for the next increment"
@@ -235,3 +245,116 @@ def _show_what_if(asked: RepublishRequest, policy: "Policy", as_json: bool, quie
             prospects = what_if.prospects(source, policy, asked.ledger, progress)
             text = what_if.as_json(prospects) if as_json else prospect_text(prospects)
     typer.echo(text, nl=False)
+
+
+# shoal stream-status
+
+
+def stream_status(
+    checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
+    as_json: bool = option("--json", "Print all of it as JSON.", False),
+    strict: bool = option(
+        "--strict",
+        "Exit status 1 if a stream is silent, stopped or failed, or set records aside, too.",
+        False,
+    ),
+) -> None:
+    """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
+    to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
+    a promise or most of the last 1,000 records were set aside, 2 where there is no status.
+    """
+    from shoal.reports.advice_in_words import status_lines
+    from shoal.streams.stream_status import partitions_under
+    from shoal.streams.stream_status import stream_status as status_of
+
+    parts = partitions_under(checkpoint)
+    found = {path.name: status_of(path) for path in parts} or {"": status_of(checkpoint)}
+    if as_json:
+        contents = {
+            name: {**one.content, "alarms": [asdict(alarm) for alarm in one.alarms]}
+            for name, one in found.items()
+        }
+        typer.echo(json.dumps(contents if parts else contents[""], indent=2))
+    else:
+        for name, one in found.items():
+            if name:
+                typer.echo(f"{name}:")
+            for line in status_lines(one):
+                typer.echo(f"  {line}" if name else line)
+    good = all(one.holds and not one.is_mostly_aside for one in found.values())
+    good &= not strict or not any(
+        one.is_silent or one.is_halted or one["records"]["set_aside"] for one in found.values()
+    )
+    raise typer.Exit(0 if good else 1)
+
+
+def stream(
+    *,
+    policy: Path = POLICY,
+    wanted: StreamOptions,
+    overrides: Overrides,
+    watched: options.Watched,
+    as_json: bool = options.JSON,
+    report: Path | None = options.REPORT,
+    engine: str | None = options.ENGINE,
+) -> None:
+    """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
+    from shoal.streams.run import stream_file
+
+    if wanted.sink == "-" and as_json:
+        raise InputError("--json and -o -: both want standard output; write the stream to a file")
+    asked = overrides.policy(policy, "stream", lambda found: found.or_method("fads"))
+    wanted = replace(wanted, read=tuple(asked.files))
+    named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
+    options.check_outputs(report=report, inputs=[*named, *wanted.read], release=wanted.sink)
+    try:
+        with shown(watched.quiet) as progress, warnings.catch_warnings():
+            warnings.simplefilter("always", ReleaseWarning)
+            warnings.showwarning = lambda text, *_, **__: show_warning(text)
+            certificate, history = stream_file(wanted, asked, progress=progress)
+            if report is not None:
+                from shoal.reports.history import write_report
+
+                progress("drawing the report")
+                with published_already(f"'{wanted.sink}'"):
+                    write_report(certificate, history, asked.model, report)
+    except KeyboardInterrupt:
+        if wanted.checkpoint is None:
+            raise
+        say("shoal: stopped; the same command resumes from there")
+        _say_set_aside(wanted)
+        raise SystemExit(130) from None
+    show_certificate(certificate, as_json)
+    if not as_json and (wanted.sink != "-" or watched.quiet):
+        written = listed([wanted.sink, wanted.certificate_path, report])
+        say_found(summary(certificate, written), watched.quiet)
+    _say_set_aside(wanted, certificate)
+    is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
+    raise typer.Exit(0 if certificate.holds and not is_lost else 1)
+
+
+def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None) -> None:
+    """Says how many records were set aside, however quiet the command is: lost input is no
+    progress. certificate: of a stream that has ended; one that was stopped has its status.
+    """
+    from shoal.streams.stream_status import partitions_under
+    from shoal.streams.stream_status import stream_status as status_of
+
+    kept = wanted.checkpoint
+    parts = [] if kept is None else partitions_under(kept)
+    bad = 0
+    if certificate is not None:
+        bad = certificate["records"]["rejected"]
+    elif kept is not None:
+        for folder in parts or [kept]:
+            with suppress(CheckpointError):  # nothing was committed
+                bad += status_of(folder)["records"]["set_aside"]
+    if bad:
+        were = "record was" if bad == 1 else "records were"
+        aside = wanted.bad_records
+        if parts:
+            aside = aside.parent / "partition-*" / aside.name
+        said = f"shoal: {bad} bad {were} set aside; {aside} says which and why"
+        if certificate is not None and kept is not None:
+            said += f". This stream has ended: for those not appended since, {ANOTHER_STREAM}"
+        say(said, "warning")

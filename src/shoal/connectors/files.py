@@ -195,6 +195,12 @@ def atomic_write(path: str, is_private: bool = False, replace: bool = True) -> I
         _take_place(draft, target, path, is_private)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """The text as a file, whole or not at all."""
+    with atomic_write(str(path)) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
 def check_writable(path: str, replace: bool = True) -> None:
     """Raises InputError where no file can be written. replace: whether one there gives way."""
     place = Location(path)

@@ -88,8 +88,7 @@ def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
         text = as_yaml(content)
-    with files.atomic_write(str(path)) as draft:
-        draft.write_text(text, encoding="utf-8")
+    files.write_text(path, text)
 
 
 def _move_paths(content: Json, base: Path, folder: Path) -> None:

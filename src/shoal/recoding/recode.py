@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from shoal.auditor.promises import promise_reports
-from shoal.auditor.reading import read_release
+from shoal.auditor.reading import promise_reports, read_release
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedTable

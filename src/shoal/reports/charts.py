@@ -25,6 +25,7 @@ TOP, BOTTOM = 18.0, 30.0  # its room above and below the axes
 LEGEND_LINE = 13.0  # from one line of its legend to the next
 NARROW, BROAD = frozenset("fijlrt.,:;'|!()[] "), frozenset("mwMW@%…")
 MOST_LETTERS = 24
+MOST_BARS = 40  # of class sizes
 ORIGINAL, RELEASE = gettext("original"), gettext("release")
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray
@@ -221,7 +222,10 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
     """
     most = _usual_size(sizes, counts)
     usual = sizes <= most
-    edges, heights = _grouped(sizes[usual], counts[usual])
+    # one bar per size, or per as many neighbouring sizes as keep it to MOST_BARS
+    step = -(-int(sizes[usual].max() - sizes.min() + 1) // MOST_BARS)
+    edges = np.arange(sizes.min(), sizes[usual].max() + step + 1, step).astype(np.float64) - 0.45
+    heights = np.histogram(sizes[usual], edges, weights=counts[usual])[0]
     larger = int(counts[~usual].sum())
     y = axis_up_to(gettext("classes"), heights.max(), whole=True)
     shapes = [Shape(boxes(edges[:-1], edges[:-1] + 0.9 * np.diff(edges), 0, heights), "after")]
@@ -297,15 +301,6 @@ def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
         int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())]), 2 * int(sizes.min())
     )
     return usual if sizes.max() > 3 * usual else int(sizes.max())
-
-
-def _grouped(
-    sizes: np.ndarray, counts: np.ndarray, most: int = 40
-) -> tuple[np.ndarray, np.ndarray]:
-    """One bar per size, or per as many neighbouring sizes as keep it to `most` bars."""
-    step = -(-int(sizes.max() - sizes.min() + 1) // most)
-    edges = np.arange(sizes.min(), sizes.max() + step + 1, step).astype(np.float64) - 0.45
-    return edges, np.histogram(sizes, edges, weights=counts)[0]
 
 
 def losses_chart(losses: dict[str, float | None]) -> Chart:

@@ -119,8 +119,7 @@ def write_dossier(found: Dossier, path: Path) -> None:
     page = render_template("dossier.html.j2", shown)
     signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
     found = replace(found, content={**found.content, "page": signed})
-    with files.atomic_write(str(json_path(path))) as draft:
-        draft.write_text(found.to_json(), encoding="utf-8")
+    files.write_text(json_path(path), found.to_json())
     outputs.remove_stale_signature(json_path(path))
     write_page(page, path)
 
@@ -131,18 +130,15 @@ def summary(found: Dossier) -> Iterator[str]:
     answered = sum(clause["state"] == ANSWERED for clause in clauses)
     asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
     yield f"{asked}; {counted_open(found)}"
-    findings = [
-        one["text"] if one["kind"] in NOT_ACCEPTABLE else as_key(one["text"])
+    findings = [  # one that can be accepted as a key of `accepted` in the context
+        one["text"]
+        if one["kind"] in NOT_ACCEPTABLE
+        else f"{json.dumps(one['text'], ensure_ascii=False)}:"
         for one in found.open
         if one["kind"] != QUESTION
     ]
     for text in (*findings, *_questions(found)):
         yield f"open  {printable(text)}"
-
-
-def as_key(sentence: str) -> str:
-    """A sentence as `accepted` of the context takes it; the words that accept it follow."""
-    return f"{json.dumps(sentence, ensure_ascii=False)}:"
 
 
 SOURCES = {

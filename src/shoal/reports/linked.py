@@ -27,7 +27,6 @@ from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
 from shoal.reports.release import before_and_after
 
 ONE_DAY = timedelta(days=1)
-_OF_ROWS = {"count": "the number of rows", "1": "any 1 row", "all": "all rows"}
 
 
 def linked_lines(certificate: Certificate) -> Iterator[str]:
@@ -42,7 +41,10 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
     made = f"{classes['count']} classes of {span_text(classes)} people"
     shown = f"alike in {_known_alike(certificate['linked'])}, {people['out']} people"
     yield f"{made} {shown}, {people['withheld']} of these withheld"
-    yield from map(_of_table, certificate["tables"])
+    for table in certificate["tables"]:
+        rows = table["rows"]
+        withheld = "" if rows["withheld"] is None else f", {rows['withheld']} withheld"
+        yield f"table {table['name']}: {rows['published']} rows{withheld}"
     found = certificate["linked"]
     yield from exposure_lines(found["exposed"], certificate["together"]["asked"])
     for name in _not_joined(certificate):
@@ -83,12 +85,6 @@ def _not_joined(certificate: Certificate) -> list[str]:
     return [table["name"] for table in certificate["tables"] if table["name"] not in judged]
 
 
-def _of_table(table: Mapping[str, Any]) -> str:
-    rows = table["rows"]
-    withheld = "" if rows["withheld"] is None else f", {rows['withheld']} withheld"
-    return f"table {table['name']}: {rows['published']} rows{withheld}"
-
-
 def _of_attack(found: Mapping[str, int], k: int) -> str:
     tried = f"{found['tried']} of {found['people']} people were tried to match with the originals"
     if not found["below"]:
@@ -101,8 +97,9 @@ def _of_attack(found: Mapping[str, int], k: int) -> str:
 def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str]:
     """How many people hide among fewer than k, by what is known of which table."""
     for one in exposed:
-        words = _OF_ROWS.get(one["known"], f"any {one['known']} rows")
-        what = "their own cells" if one["table"] == PEOPLE else f"{words} of {one['table']}"
+        what = "their own cells"
+        if one["table"] != PEOPLE:
+            what = f"{pages.known_text(one['known'])} of {one['table']}"
         what += ", dates aside" if one.get("dates_aside") else ""
         below = "not judged, too many sets" if one["below"] is None else one["below"]
         yield f"known {what}: {below} people hide among fewer than {k}"
@@ -375,20 +372,10 @@ def write_linked_report(
     """The report of a release of linked tables, written whole or not at all; from its certificate,
     its policy and distributions that are safe to show, so that it says nothing of any person.
     """
-    content = _content(certificate, asked, heading or pages.Heading(), drawn)
-    pages.write_page(pages.render_template("linked.html.j2", content), path)
-
-
-def _content(
-    certificate: Certificate,
-    asked: PolicyModel,
-    heading: pages.Heading,
-    drawn: Sequence[Distribution],
-) -> pages.Content:
     found, names = certificate["linked"], {one.name for one in drawn}
     quasi = [column for column in certificate["columns"] if column["role"] == "quasi"]
-    return {
-        "heading": heading,
+    content = {
+        "heading": heading or pages.Heading(),
         "certificate": certificate,
         "lines": in_short(certificate),
         "picture": entity_picture(entities_of(certificate)),
@@ -412,3 +399,4 @@ def _content(
             asked.render.suppressed,
         ),
     }
+    pages.write_page(pages.render_template("linked.html.j2", content), path)

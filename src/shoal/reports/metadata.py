@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from shoal.connectors.files import atomic_write
+from shoal.connectors.files import write_text
 from shoal.connectors.format import Format
 from shoal.connectors.formats import format_of
 from shoal.connectors.location import Location
@@ -76,8 +76,7 @@ def write_metadata(
     release = describe(proof.certificate, released)
     contents = {metadata_path(released, kind): FORMS[kind](release) for kind in kinds}
     for path, content in contents.items():
-        with atomic_write(path) as draft:
-            draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return list(contents)
 
 
@@ -305,20 +304,22 @@ def croissant(release: Description) -> Document:
                 "@type": "cr:RecordSet",
                 "@id": _RECORDS,
                 "name": _RECORDS,
-                "field": [_croissant_field(release, column) for column in release.columns],
+                "field": [
+                    {
+                        "@type": "cr:Field",
+                        "@id": f"{_RECORDS}/{column.name}",
+                        "name": column.name,
+                        "description": column.text,
+                        "dataType": _CROISSANT_TYPES[column.kind],
+                        "source": {
+                            "fileObject": {"@id": release.path},
+                            "extract": {"column": column.name},
+                        },
+                    }
+                    for column in release.columns
+                ],
             }
         ],
-    }
-
-
-def _croissant_field(release: Description, column: Column) -> Document:
-    return {
-        "@type": "cr:Field",
-        "@id": f"{_RECORDS}/{column.name}",
-        "name": column.name,
-        "description": column.text,
-        "dataType": _CROISSANT_TYPES[column.kind],
-        "source": {"fileObject": {"@id": release.path}, "extract": {"column": column.name}},
     }
 
 

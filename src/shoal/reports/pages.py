@@ -74,8 +74,7 @@ def _readable(content: Any) -> Any:
 
 def write_page(page: str, path: Path) -> None:
     """The page as a file."""
-    with files.atomic_write(str(path)) as draft:
-        draft.write_text(page, encoding="utf-8")
+    files.write_text(path, page)
 
 
 # What a report of a release is drawn from, and how its figures read.

@@ -22,20 +22,10 @@ from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
 from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
-from shoal.reports import attacks, charts, distributions
+from shoal.reports import attacks, charts, distributions, pages
 from shoal.reports.in_short import in_short
 from shoal.reports.limits import hidden_from, limits, who_pays
-from shoal.reports.pages import (
-    Content,
-    Heading,
-    Measured,
-    listed,
-    measured_of,
-    number_text,
-    percent_text,
-    render_template,
-    write_page,
-)
+from shoal.reports.pages import Content, Heading, Measured
 from shoal.reports.text import MEASURES, alone_if_known, downstream_sentences, explanation_sentences
 
 
@@ -44,12 +34,12 @@ def write_report(found: Found, policy: Policy, path: Path, heading: Heading | No
 
     Without its original there is no before to compare with.
     """
-    write_page(render(measured_of(found, policy), heading), path)
+    pages.write_page(render(pages.measured_of(found, policy), heading), path)
 
 
 def render(measured: Measured, heading: Heading | None = None) -> str:
     """Render the page. Deterministic."""
-    return render_template("report.html.j2", _content(measured, heading or Heading()))
+    return pages.render_template("report.html.j2", _content(measured, heading or Heading()))
 
 
 def _content(measured: Measured, heading: Heading) -> Content:
@@ -60,7 +50,9 @@ def _content(measured: Measured, heading: Heading) -> Content:
     downstream, explanation = certificate.get("downstream"), certificate.get("explanation")
     return {
         "heading": heading,
-        "not_stated": listed([words for key, words in ASKED.items() if not getattr(heading, key)]),
+        "not_stated": pages.listed(
+            [words for key, words in ASKED.items() if not getattr(heading, key)]
+        ),
         "certificate": certificate,
         "schema": schema,
         "unit": unit(certificate),
@@ -68,13 +60,13 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "promises": [_promise(promise) for promise in certificate["promises"]],
         "faults": faults if "uncovered" in faults else None,
         "quasi": [a.name for a in schema.quasi],
-        "open_columns": listed([*alone_if_known(certificate)]),
+        "open_columns": pages.listed([*alone_if_known(certificate)]),
         "who_pays": who_pays(measured.release),
         "hidden_from": [
             gettext(
                 "{name} of {count} {people}",
                 name=name,
-                count=number_text(count),
+                count=pages.number_text(count),
                 people=gettext(unit(certificate).of(count)),
             )
             for name, count in hidden_from(measured.release).items()
@@ -140,14 +132,16 @@ def named_promise(promise: PromiseReport) -> Content:
 def _setting(key: str, value: Any) -> str:
     """A parameter of a promise, or what else was measured of it, in words."""
     if key == "kind":
-        return number_text(value)
+        return pages.number_text(value)
     if key == "households":
         return gettext("with the household") if value else gettext("each person")
     if key == "expected":
-        return gettext("{people} people expected to be re-identified", people=number_text(value))
+        return gettext(
+            "{people} people expected to be re-identified", people=pages.number_text(value)
+        )
     if key == "above":
-        return gettext("{share} of people above the bound", share=percent_text(value))
-    return f"{key.replace('_', ' ')}: {number_text(value)}"
+        return gettext("{share} of people above the bound", share=pages.percent_text(value))
+    return f"{key.replace('_', ' ')}: {pages.number_text(value)}"
 
 
 def _groups(promise: PromiseReport) -> str:
@@ -161,10 +155,10 @@ def _groups(promise: PromiseReport) -> str:
         "On these columns: {count:,} classes of {least} to {largest}; risk at most {highest}, on"
         " average {mean}.",
         classes["count"],
-        least=number_text(classes["min"]),
-        largest=number_text(classes["max"]),
-        highest=percent_text(risk["max"]),
-        mean=percent_text(risk["mean"]),
+        least=pages.number_text(classes["min"]),
+        largest=pages.number_text(classes["max"]),
+        highest=pages.percent_text(risk["max"]),
+        mean=pages.percent_text(risk["mean"]),
     )
 
 
@@ -259,7 +253,7 @@ SHARES = ("gcp", "generalized_loss")
 def _measure(name: str, score: float | None) -> tuple[str, str, str]:
     """The name of a measure, its value, and what it means."""
     stated = getattr(registry.metrics().get(name), "__doc__", None) or ""
-    text = percent_text(score) if name in SHARES else number_text(score)
+    text = pages.percent_text(score) if name in SHARES else pages.number_text(score)
     return (
         name.replace("_", " "),
         gettext("does not apply") if score is None else text,
@@ -407,16 +401,16 @@ def _method(certificate: Certificate) -> list[tuple[str, str]]:
     statistics = method.get("search_statistics", method.get("account", {}))
     return [
         *(
-            (name, number_text(value) if value != "" else gettext("not set"))
+            (name, pages.number_text(value) if value != "" else gettext("not set"))
             for name, value in method["parameters"].items()
         ),
         *(
-            (gettext("found: {name}", name=name), number_text(value))
+            (gettext("found: {name}", name=name), pages.number_text(value))
             for name, value in statistics.items()
             if not isinstance(value, (dict, list))
         ),
         *(
-            (gettext("level of {name}", name=name), number_text(level))
+            (gettext("level of {name}", name=name), pages.number_text(level))
             for name, level in statistics.get("levels", {}).items()
         ),
     ]

@@ -155,7 +155,9 @@ class StreamCounters:
         sums = [np.bincount(stretch, weights, minlength=stretches) for weights in (loss, delay)]
         self.history += np.stack([*kinds, *sums, made], axis=1).tolist()
         while len(self.history) > MOST_HISTORY:
-            self.history[:] = _joined_in_pairs(self.history)
+            pairs = zip(self.history[::2], self.history[1::2], strict=False)
+            joined = [[a + b for a, b in zip(*pair, strict=True)] for pair in pairs]
+            self.history[:] = joined + self.history[2 * len(joined) :]
 
     def history_array(self) -> np.ndarray:
         """(stretches, 8), as they left: records by kind, sums of loss and delay, clusters."""
@@ -173,14 +175,6 @@ class StreamCounters:
             f" earlier clusters, {self.kinds['suppress']} suppressed, {self.bad} set aside, loss"
             f" {self.mean_loss or 0.0:.3f}{stars}{dropped}"
         )
-
-
-def _joined_in_pairs(history: list[list[float]]) -> list[list[float]]:
-    paired = [
-        [a + b for a, b in zip(*two, strict=True)]
-        for two in zip(history[::2], history[1::2], strict=False)
-    ]
-    return paired + history[2 * len(paired) :]
 
 
 # The certificate: what was measured on the whole, or release by release.
@@ -292,12 +286,6 @@ def stream_certificate(
         "seconds": {"total": time.process_time() - started, "method": None},
     }
     return Certificate(content)
-
-
-def write_certificate(certificate: Certificate, path: str | Path) -> None:
-    """The certificate as a file, whole or not at all."""
-    with files.atomic_write(str(path)) as draft:
-        draft.write_text(certificate.to_json())
 
 
 def require_whole_kept(certificate: Certificate) -> None:

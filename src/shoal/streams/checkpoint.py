@@ -212,16 +212,11 @@ def unpacked(content: bytes) -> dict[str, Any]:
         else:
             state[name] = np.frombuffer(part, dtype=entry["array"]).reshape(entry["shape"]).copy()
     if described["format"] == EARLIER and "gate/known" in state:
-        return _with_counters(state)
+        # its gate stood apart and counted for itself
+        state["core/known"] = state.pop("gate/known")
+        counted = {"least": "least", "loss": "loss", "starred": "suppressed"}
+        state["tally"] |= {name: state.pop(f"gate/{old}") for name, old in counted.items()}
     return state
-
-
-def _with_counters(state: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot of the earlier format, whose gate stood apart and counted for itself."""
-    state["core/known"] = state.pop("gate/known")
-    counted = {"least": "least", "loss": "loss", "starred": "suppressed"}
-    tally = {name: state.pop(f"gate/{old}") for name, old in counted.items()}
-    return state | {"tally": state["tally"] | tally}
 
 
 # The checkpoint of a stream that several processes work on, in a folder that all of them read.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.promises import Measures
+from shoal.auditor.reading import Measures
 from shoal.data.classes import encode_sensitive
 from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
 from shoal.data.row_order import published_order

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.promises import Measures
+from shoal.auditor.reading import Measures
 from shoal.data.release import is_starred, label_classes, read_columns, spans_cover
 from shoal.data.schema import Schema
 from shoal.data.table import Table

@@ -20,7 +20,7 @@ from shoal.connectors.location import TOPIC
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError, MissingExtraError, PartyError
-from shoal.protocols import Place
+from shoal.protocols import Place, Source
 
 _NAME = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[A-Za-z0-9._-]+)$")
 PATIENCE = 0.2
@@ -74,7 +74,7 @@ def partitions_of_topic(address: str) -> int:
     return 0 if found.error is not None else len(found.partitions)
 
 
-class TopicFeed:
+class TopicFeed(Source):
     """The committed messages of a topic, in order."""
 
     def __init__(self, text: str, following: bool = False, fields: Fields = ANY_FIELDS) -> None:
@@ -165,10 +165,6 @@ class TopicFeed:
             )
         self._offset, self._records = place["offset"], place["records"]
         self._consumer.assign([self._at(self._offset)])
-
-    @property
-    def sha256(self) -> None:
-        """A topic has no hash."""
 
     def close(self) -> None:
         self._consumer.close()

@@ -22,7 +22,7 @@ from shoal.data.person_names import names_of
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import CheckpointError, InputError
-from shoal.protocols import Place
+from shoal.protocols import Place, Source
 from shoal.streams import kafka
 from shoal.streams.kafka import Arrived, Topic
 
@@ -235,7 +235,7 @@ class Keyed:
     partitions: int
 
 
-class PartitionFeed:
+class PartitionFeed(Source):
     """The committed messages of one partition, as the group's member receives them.
 
     keyed: None where every record is a person of its own, who may be in any partition.
@@ -261,11 +261,13 @@ class PartitionFeed:
         """The next records; raises InputError where a person could be in two partitions."""
         waiting, self._waiting = self._waiting, Arrived()
         frame, places, bad, count = rows_of_json(waiting.lines, self.names, self._fields)
-        if self._keyed is not None and frame.height:
+        if (keyed := self._keyed) is not None and frame.height:
             keys = [waiting.keys[at] for at in places.tolist()]
-            own = self._have_own_key(keys, frame[self._keyed.subject])
-            self._require_place([key for key, is_own in zip(keys, own, strict=True) if is_own])
-            own |= frame[self._keyed.subject].is_null().to_numpy()  # refused as such later
+            own = self._have_own_key(keyed, keys, frame[keyed.subject])
+            self._require_place(
+                keyed, [key for key, is_own in zip(keys, own, strict=True) if is_own]
+            )
+            own |= frame[keyed.subject].is_null().to_numpy()  # refused as such later
             bad = sorted([*bad, *((int(at), NOT_ITS_KEY) for at in places[~own])])
             frame, places = frame.filter(pl.Series(own)), places[own]
         piece = Piece(
@@ -278,30 +280,34 @@ class PartitionFeed:
             self._offset, self._records = waiting.offsets[-1] + 1, self._records + count
         return piece
 
-    def _have_own_key(self, keys: list[bytes | None], subjects: pl.Series) -> np.ndarray:
+    def _have_own_key(
+        self, keyed: Keyed, keys: list[bytes | None], subjects: pl.Series
+    ) -> np.ndarray:
         """(n,) bool: whether the key is the record's subject, as names of people are compared."""
         texts = pl.Series([_text(key) for key in keys], dtype=pl.String)
         own = (texts == names_of(subjects)).fill_null(False).to_numpy().copy()
         if not self._records and len(own) and not own.any():
-            assert self._keyed is not None
             raise InputError(
                 f"source '{self._topic}': the messages that partition {self._partition} begins with"
-                f" are not keyed by '{self._keyed.subject}'; key each message by its person, so"
+                f" are not keyed by '{keyed.subject}'; key each message by its person, so"
                 " that nobody is in two partitions"
             )
         return own
 
-    def _require_place(self, keys: list[bytes | None]) -> None:
-        keyed = self._keyed
-        assert keyed is not None
+    def _require_place(self, keyed: Keyed, keys: list[bytes | None]) -> None:
         known = [key for key in keys if key]
-        misplaced = self._misplaced(known, keyed.partitioner)
+
+        def count_misplaced(partitioner: str) -> int:
+            found = partitions_of(known, keyed.partitions, partitioner)
+            return int((found != self._partition).sum())
+
+        misplaced = count_misplaced(keyed.partitioner)
         if not misplaced:
             return
         others = [
             name
             for name in ("murmur2", "crc32")
-            if name != keyed.partitioner and not self._misplaced(known, name)
+            if name != keyed.partitioner and not count_misplaced(name)
         ]
         way_out = (
             f"all are where {others[0]} sends them: use --read partitioner={others[0]}"
@@ -316,11 +322,6 @@ class PartitionFeed:
             f" {keyed.partitions}), so a person could be in two; {way_out}"
         )
 
-    def _misplaced(self, keys: list[bytes], partitioner: str) -> int:
-        assert self._keyed is not None
-        found = partitions_of(keys, self._keyed.partitions, partitioner)
-        return int((found != self._partition).sum())
-
     @property
     def place(self) -> Place:
         """The next offset, and how many records of the partition came before it."""
@@ -330,13 +331,6 @@ class PartitionFeed:
         """Continues at an offset, without the messages that came for another one."""
         self._offset, self._records = place["offset"], place["records"]
         self._waiting = Arrived()
-
-    @property
-    def sha256(self) -> None:
-        """A partition has no hash."""
-
-    def close(self) -> None:
-        """Closes nothing: the group's member does the reading."""
 
 
 def _text(key: bytes | None) -> str | None:

@@ -46,6 +46,12 @@ class StreamOptions(Request):
     """Files that its policy reads, its own among them."""
 
     @property
+    def folder(self) -> Path:
+        """The checkpoint, where there has to be one."""
+        assert self.checkpoint is not None
+        return self.checkpoint
+
+    @property
     def is_durable(self) -> bool:
         return self.durability == "power"
 

@@ -285,7 +285,8 @@ class Outputs:
         ):
             return
         least = output.length + (more if is_put and self._grows(name) else 0)
-        fits = least <= output.found_length <= output.length + more
+        found = sum(path.stat().st_size for path in output.files)
+        fits = least <= found <= output.length + more
         if more and self._grows(name):
             fits &= output.path.exists()
         if fits and output.committed_crc() == output.crc:
@@ -375,10 +376,6 @@ class Output:
         parts = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
         return [path for path in parts if path.exists()]
 
-    @property
-    def found_length(self) -> int:
-        return sum(path.stat().st_size for path in self.files)
-
     def committed_crc(self) -> int:
         """Of the bytes that stand where the committed ones should."""
         left, crc = self.length, 0
@@ -390,7 +387,7 @@ class Output:
         return crc
 
 
-class PartsSink:
+class PartsSink(Sink):
     """A folder in which each step is a file of its own, for formats that can't grow."""
 
     def __init__(self, folder: Path, checkpoint: Checkpoint) -> None:
@@ -403,17 +400,11 @@ class PartsSink:
             self._folder.mkdir(exist_ok=True)
             self._checkpoint.put(self._folder / f"{step:09d}.parquet", 0, rows)
 
-    def close(self) -> None:
-        """Nothing is left open between two steps."""
 
-
-class StandardOutput:
+class StandardOutput(Sink):
     """Standard output, which takes every step as it comes."""
 
     def put(self, step: int, rows: bytes) -> None:
         """Writes the rows, and lets their reader see them at once."""
         sys.stdout.buffer.write(rows)
         sys.stdout.buffer.flush()
-
-    def close(self) -> None:
-        """Standard output belongs to the process."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.connectors import metrics
+from shoal.connectors import files, metrics
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError, is_stop
 from shoal.streams import kafka
-from shoal.streams.certify import NOTHING, union_certificate, write_certificate
+from shoal.streams.certify import NOTHING, union_certificate
 from shoal.streams.checkpoint import CURRENT, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Arrived, TransactionLost
 from shoal.streams.kafka_group import LOOKED, Group, Keyed, Mark, PartitionFeed, Writer, gone
@@ -42,7 +42,6 @@ def stream_partitions(
     options = request.options
     partitions = kafka.partitions_of_topic(options.source)
     _require_fit(request, partitions)
-    assert options.checkpoint is not None
     group = Group(options.source, options.sink)
     try:
         shared = _shared_stream(request, group, partitions)
@@ -89,9 +88,7 @@ def _require_fit(request: StreamRequest, partitions: int) -> None:
 
 def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> SharedStream:
     """What all processes agree on; raises CheckpointError if the folder is another stream's."""
-    options = request.options
-    folder = options.checkpoint
-    assert folder is not None
+    options, folder = request.options, request.options.folder
     partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
@@ -145,8 +142,7 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
         feed.add(arrived)
         feed.read()
     holds_rows = any(group.sink_holds_rows(partition) for partition in range(partitions))
-    assert options.checkpoint is not None
-    if holds_rows and SharedStream.read(options.checkpoint) is None:  # not begun meanwhile
+    if holds_rows and SharedStream.read(options.folder) is None:  # not begun meanwhile
         raise CheckpointError(
             f"output '{options.sink}': holds rows already, and the checkpoint is new; name a fresh"
             " topic, or restore the checkpoint that it belongs to"
@@ -214,7 +210,13 @@ class Share:
         found = self._group.committed(partition)
         first, end = self._group.bounds(partition)
         if found is None:
-            self._require_fresh(run)
+            # by default, brokers forget the offsets of a group without a member for a week
+            if run.shared.newest_step > 0 or self._group.sink_holds_rows(partition):
+                raise CheckpointError(
+                    f"group '{self._group.name}': the broker has no offset for partition"
+                    f" {partition}, but rows were published from it; publish into a new topic, with"
+                    " a new checkpoint, and withdraw the old topic from its readers"
+                )
             run.begin(first)
         else:
             offset, mark = found
@@ -230,18 +232,6 @@ class Share:
         run.writer = writer
         self._runs[partition] = run
         return run.offset
-
-    def _require_fresh(self, run: "PartitionRun") -> None:
-        """Raises CheckpointError if the broker may have forgotten what was committed.
-
-        By default, brokers forget the offsets of a group that has had no member for a week.
-        """
-        if run.shared.newest_step > 0 or self._group.sink_holds_rows(run.partition):
-            raise CheckpointError(
-                f"group '{self._group.name}': the broker has no offset for partition"
-                f" {run.partition}, but rows were published from it; publish into a new topic, with"
-                " a new checkpoint, and withdraw the old topic from its readers"
-            )
 
     def _drop(self, partition: int) -> None:
         """Gives up a partition; its next owner resumes from what was committed."""
@@ -332,7 +322,7 @@ class Share:
         partitioner = {"partitioner": self._shared.partitioner}
         parts = {run.partition: run.counters for run in runs}
         certificate = union_certificate(parts, runs[0].core, "partition", partitioner)
-        write_certificate(certificate, self._options.certificate_path)
+        files.write_text(self._options.certificate_path, certificate.to_json())
         return certificate, np.concatenate([run.counters.history_array() for run in runs])
 
 
@@ -354,10 +344,9 @@ class PartitionRun(Publishing):
         clock: Callable[[], float],
     ) -> None:
         options = request.options
-        assert options.checkpoint is not None
         self.partition = partition
         self._topic_feed = feed
-        folder = options.checkpoint / f"partition-{partition}"
+        folder = options.folder / f"partition-{partition}"
         self.shared = SharedCheckpoint(folder, options.is_durable)
         self.shared.make()
         own = replace(options, checkpoint=folder)
@@ -428,4 +417,5 @@ class PartitionRun(Publishing):
 
     def certify(self) -> None:
         """Writes the certificate of this partition alone, so far, into the partition's folder."""
-        write_certificate(self._certificate(NOTHING), self._options.certificate_path)
+        certificate = self._certificate(NOTHING)
+        files.write_text(self._options.certificate_path, certificate.to_json())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.auditor.promises import Measures
+from shoal.auditor.reading import Measures
 from shoal.data.stream import NEW, REUSE, Arrivals, Emissions, Space
 from shoal.privacy.promise import as_written
 from shoal.privacy.promises import terms_of

@@ -155,7 +155,13 @@ class Publishing(ABC):
     def _take_up(self, state: dict[str, Any]) -> None:
         self._feed.go_to(state["place"])
         self._restore(state)
-        self._restore_arrivals(state)
+        now = self._clock()
+        away = max(0.0, time.time() - float(state["at"]))  # a deadline runs on without a process
+        self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
+        if self._options.deadline is None:
+            self._arrival_times = []
+        elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
+            self._arrival_times = [(now, self.core.arrived - 1)]
 
     def _snapshot(self) -> dict[str, Any]:
         """What every subclass commits with a step."""
@@ -180,16 +186,6 @@ class Publishing(ABC):
         self._step = int(state["step"])
         self._read_before = self.counters.read
         self.outputs.restore(state)
-
-    def _restore_arrivals(self, state: dict[str, Any]) -> None:
-        """When the records arrived that still wait: a deadline runs on while no process does."""
-        now = self._clock()
-        away = max(0.0, time.time() - float(state["at"]))
-        self._arrival_times = [(now - away - float(age), int(seq)) for age, seq in state["came"]]
-        if self._options.deadline is None:
-            self._arrival_times = []
-        elif self.core.waiting and not self._arrival_times:  # no deadline was asked before
-            self._arrival_times = [(now, self.core.arrived - 1)]
 
     def _outputs_that_stay(self) -> dict[str, str]:
         return {name: str(output.path.resolve()) for name, output in self.outputs.by_name.items()}

@@ -54,10 +54,7 @@ class ClusterTexts:
         new = np.flatnonzero(decided.kind == NEW)
         cluster = np.searchsorted(decided.made, decided.cluster[new])
         columns = [
-            self._cells(
-                j, decided.values[new, j], cluster, decided.lo[:, j], decided.hi[:, j], rows, new
-            )
-            for j in range(self._space.attributes)
+            self._cells(j, decided, rows, new, cluster) for j in range(self._space.attributes)
         ]
         texts: list[Cells] = list(zip(*columns, strict=True))
         if self._by_cells:
@@ -70,19 +67,36 @@ class ClusterTexts:
         self._of_cluster.update(zip(decided.made.tolist(), texts, strict=True))
 
     def _cells(
-        self,
-        j: int,
-        values: np.ndarray,
-        cluster: np.ndarray,
-        lo: np.ndarray,
-        hi: np.ndarray,
-        rows: pl.DataFrame,
-        new: np.ndarray,
+        self, j: int, decided: Emissions, rows: pl.DataFrame, new: np.ndarray, cluster: np.ndarray
     ) -> list[str | None]:
-        """What each new cluster shows of attribute j: the value, the span, or the lowest node."""
-        attribute = self._schema.quasi[j]
-        tree = self._space.trees[j]
-        mark = self._schema.render.suppressed
+        """What each new cluster shows of attribute j: the value, the span, or the lowest node.
+
+        new: (n,) the decisions that are its first members. cluster: (n,) the new cluster of each.
+        """
+        attribute, tree = self._schema.quasi[j], self._space.trees[j]
+        lo, hi, mark = decided.lo[:, j], decided.hi[:, j], self._schema.render.suppressed
+        values = decided.values[new, j]
+        no_value = min(self._schema.missing_values, default=mark)
+
+        def texts_at(bound: np.ndarray, order: tuple[str, ...] | None = None) -> list[str | None]:
+            """The text of each bound as its earliest member wrote it; where no member has it, as a
+            plain number, or as it stands in the order. The mark would say that any value is
+            possible, so people who have it for no value show another text for that.
+            """
+            plain = (
+                plain_number
+                if order is None  # beyond its places, where missing values are, nothing shows it
+                else lambda place: order[int(place)] if place < len(order) else ""
+            )
+            at = np.flatnonzero(values == bound[cluster])[::-1]
+            member = np.full(len(bound), -1, dtype=np.int64)
+            member[cluster[at]] = at
+            written = rows[attribute.name].gather(new[np.maximum(member, 0)]).to_list()
+            return [
+                ((no_value if text == mark else text) or None) if m >= 0 else plain(b)
+                for text, m, b in zip(written, member.tolist(), bound.tolist(), strict=True)
+            ]
+
         spans_missing = (hi >= self._space.beyond[j]) & (lo < hi)
         if tree is not None:
             node = tree.covering(lo.astype(np.int32), hi.astype(np.int32))
@@ -93,42 +107,13 @@ class ClusterTexts:
             if attribute.name not in rows.columns:
                 return texts
             missing = lo >= self._space.beyond[j]
-            members = self._texts_at(lo, values, cluster, rows[attribute.name], new)
-            return [
-                m if lacks else text for m, lacks, text in zip(members, missing, texts, strict=True)
-            ]
+            both = zip(texts_at(lo), missing, texts, strict=True)
+            return [member if lacks else text for member, lacks, text in both]
         head, middle, tail = self._schema.render.parts
-        least = self._texts_at(lo, values, cluster, rows[attribute.name], new, attribute.order)
-        most = self._texts_at(hi, values, cluster, rows[attribute.name], new, attribute.order)
-        same = lo == hi
+        least, most = (texts_at(bound, attribute.order) for bound in (lo, hi))
         return [
             mark if m else (a if s else f"{head}{a}{middle}{b}{tail}")
-            for a, b, s, m in zip(least, most, same, spans_missing, strict=True)
-        ]
-
-    def _texts_at(
-        self,
-        bound: np.ndarray,
-        values: np.ndarray,
-        cluster: np.ndarray,
-        texts: pl.Series,
-        new: np.ndarray,
-        order: tuple[str, ...] | None = None,
-    ) -> list[str | None]:
-        """The text of each bound as its earliest member wrote it; where no member has it, as a
-        plain number, or as it stands in the order. The mark would say that any value is possible,
-        so people who have it for no value show another text for that.
-        """
-        mark = self._schema.render.suppressed
-        no_value = min(self._schema.missing_values, default=mark)
-        plain = plain_number if order is None else lambda place: _in_order(order, place)
-        at = np.flatnonzero(values == bound[cluster])[::-1]
-        member = np.full(len(bound), -1, dtype=np.int64)
-        member[cluster[at]] = at
-        written = texts.gather(new[np.maximum(member, 0)]).to_list()
-        return [
-            ((no_value if text == mark else text) or None) if m >= 0 else plain(b)
-            for text, m, b in zip(written, member.tolist(), bound.tolist(), strict=True)
+            for a, b, s, m in zip(least, most, lo == hi, spans_missing, strict=True)
         ]
 
     def frame(self, decided: Emissions, rows: pl.DataFrame) -> pl.DataFrame:
@@ -181,11 +166,6 @@ def plain_number(value: float) -> str:
     short = f"{value:.12g}"
     text = short if float(short) == value else repr(value)
     return text.removesuffix(".0")
-
-
-def _in_order(order: tuple[str, ...], place: float) -> str:
-    """The value at a place; beyond all of them, where missing ones are, nothing shows it."""
-    return order[int(place)] if place < len(order) else ""
 
 
 def suppress_cells(series: pl.Series, rows: pl.Series, mark: str) -> pl.Series:

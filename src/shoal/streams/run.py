@@ -25,15 +25,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.connectors import engines, files
+from shoal.connectors import engines, files, outputs
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.location import Location
-from shoal.connectors.outputs import (
-    describe_file,
-    remove_stale_signature,
-    remove_uncommitted_certificate,
-    sole_writer,
-)
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import bytes_of
@@ -42,7 +36,7 @@ from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, is_stop, os_err
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
-from shoal.streams.certify import require_whole_kept, whole_stream, write_certificate
+from shoal.streams.certify import require_whole_kept, whole_stream
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Output, RowFormat
@@ -147,7 +141,7 @@ def stream_file(
     request.require_answers()
     with ExitStack() as stack:
         stack.enter_context(os_errors_as_input_errors("stream", _remedy(options)))
-        stack.enter_context(sole_writer(options.outputs))
+        stack.enter_context(outputs.sole_writer(options.outputs))
         is_topic = Location(options.source).is_topic
         if is_topic and kafka.partitions_of_topic(options.source) > 1:
             return stream_partitions(request, progress=progress, clock=clock)
@@ -177,8 +171,7 @@ def _resumable_run(
 ) -> "Iterator[Run]":
     """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
     options = request.options
-    assert options.checkpoint is not None
-    checkpoint = Checkpoint(options.checkpoint, options.is_durable)
+    checkpoint = Checkpoint(options.folder, options.is_durable)
     with checkpoint.held(), refusals_noted(checkpoint.folder):
         _require_columns(options, checkpoint, feed.names)
         run = Run(request, feed, checkpoint, clock)
@@ -210,7 +203,7 @@ def _one_time_run(
     options = request.options
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
-        stack.enter_context(remove_uncommitted_certificate(options.sink))
+        stack.enter_context(outputs.remove_uncommitted_certificate(options.sink))
         run = Run(request, feed, Checkpoint(folder, durable=False), clock)
         run.outputs.require_untouched()
         for name in ("sink", "trace"):
@@ -347,7 +340,7 @@ class Run(Publishing):
         self.outputs.require_as_put()
         with ExitStack() as stack:
             if self.outputs.format.in_parts and self.rolling is None:
-                stack.enter_context(remove_uncommitted_certificate(self._options.sink))
+                stack.enter_context(outputs.remove_uncommitted_certificate(self._options.sink))
                 self._joined = stack.enter_context(files.atomic_write(self._options.sink))
                 self.outputs.format.join_parts(
                     self.outputs["sink"].path, self.core.nothing, self._joined
@@ -391,8 +384,8 @@ class Run(Publishing):
             self.rolling.folder.certify(certificate.to_json())
         elif not self._options.place.is_standard:
             path = self._options.certificate_path
-            write_certificate(certificate, path)
-            remove_stale_signature(path)
+            files.write_text(path, certificate.to_json())
+            outputs.remove_stale_signature(path)
 
     @property
     def _published(self) -> Path:
@@ -420,7 +413,7 @@ class Run(Publishing):
         if self.rolling is not None:
             output = self.rolling.described(render)
         elif place.is_path or place.is_table:
-            output = describe_file(self._published, self._options.sink, digest, render)
+            output = outputs.describe_file(self._published, self._options.sink, digest, render)
         return {"input": {"sha256": self._input or self._feed.sha256}, "output": output}
 
     def _tell(self, progress: Progress) -> None:

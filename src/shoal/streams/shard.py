@@ -23,7 +23,7 @@ from shoal.streams.certify import StreamCounters
 from shoal.streams.checkpoint import CURRENT, SHOWN, UNFIT, Checkpoint, SharedCheckpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.publishing import Publishing, StreamRequest
-from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split, digest
+from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split
 
 PURPOSE = 4
 """Distinguishes the seeds of shards from what else is drawn from a policy's seed."""
@@ -114,9 +114,7 @@ class Advance:
 
     def __call__(self, task: ShardTask) -> Step:
         feed = ShardFeed(self.names, task.shares, task.at_end)
-        run = ShardRun(self.request, feed, task)
-        run.resume()
-        return run.step()
+        return ShardRun(self.request, feed, task).step()
 
 
 class ShardRun(Publishing):
@@ -124,11 +122,10 @@ class ShardRun(Publishing):
 
     def __init__(self, request: StreamRequest, feed: ShardFeed, task: ShardTask) -> None:
         options, policy = request.options, request.policy
-        assert options.checkpoint is not None
         self._task = task
-        folder = shard_folder(options.checkpoint, task.shard)
+        folder = shard_folder(options.folder, task.shard)
         if not folder.is_dir():
-            raise _unseen(options.checkpoint)
+            raise _unseen(options.folder)
         self._shared = SharedCheckpoint(folder, options.is_durable)
         letters = "stop" if options.stops_at_bad else None
         own = replace(options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=letters)
@@ -141,14 +138,12 @@ class ShardRun(Publishing):
         # no folder: other workers may use other names for it
         return {"shard": str(self._task.shard)}
 
-    def resume(self) -> None:
-        """Resumes from the snapshot that the driver names; raises CheckpointError if it can't."""
-        if not self._task.step:
-            return
-        self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
-
     def step(self) -> Step:
-        """Takes in the batch; what it releases was measured from the bytes that are kept."""
+        """Takes in the batch, from the snapshot that the driver names on; what it releases was
+        measured from the bytes that are kept. Raises CheckpointError if it can't be resumed.
+        """
+        if self._task.step:
+            self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
         self._advance(self._feed.read())
         assert self._found is not None
         return self._found
@@ -174,8 +169,7 @@ class ShardRun(Publishing):
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
         self._shared.write(draft, content)
         os.replace(draft, path)
-        assert self._options.checkpoint is not None
-        below = path.relative_to(self._options.checkpoint.parent)
+        below = path.relative_to(self._options.folder.parent)
         return Rows(str(below), records, len(content), digest)
 
 
@@ -285,10 +279,6 @@ class Committed:
                 " would move between shards; leave the number out, or begin a new stream"
             )
 
-    @property
-    def taken_sizes(self) -> dict[str, int]:
-        return {name: size for name, size, _ in self.taken}
-
     def require_new(self, splits: list[Split], folder: str) -> None:
         """Raises CheckpointError where a file has the bytes of one that was read and is gone from
         the folder: under its new name, its records would be published again.
@@ -301,11 +291,6 @@ class Committed:
             " its former name back, or remove it"
             for name in renamed
         )
-
-    @property
-    def source_digest(self) -> str:
-        """One SHA-256 of all files that were read, as that of a folder."""
-        return digest([{"name": name, "sha256": sha} for name, _, sha in self.taken])
 
     def after(
         self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool

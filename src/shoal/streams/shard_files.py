@@ -30,6 +30,7 @@ from shoal.data.schema import Fields, Render
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
 from shoal.errors import ANOTHER_STREAM, RESTORE, TWICE, CheckpointError, InputError
+from shoal.protocols import Source
 from shoal.streams.publishing import StreamRequest
 
 PLACE = "\0place"
@@ -221,7 +222,7 @@ def shares_of(splits: Sequence[Split], before: int) -> list[tuple[Share, ...]]:
     return [tuple(shares) for shares in found]
 
 
-class ShardFeed:
+class ShardFeed(Source):
     """The new records of one shard, all at once. at_end: nothing will follow them."""
 
     def __init__(self, names: Sequence[str], shares: Sequence[Share], at_end: bool) -> None:
@@ -250,15 +251,8 @@ class ShardFeed:
         """The driver's checkpoint knows which files were read."""
         return {}
 
-    @property
-    def sha256(self) -> None:
-        """A shard has no hash."""
-
     def go_to(self, place: dict[str, int]) -> None:
         """The driver says which records come next."""
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 # The released folder, which grows by batches: files of Parquet, and a manifest that names them.

@@ -29,23 +29,12 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import SharedRoom
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
-from shoal.streams import certify, shard_files
+from shoal.streams import certify, shard, shard_files
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
 from shoal.streams.options import refuse_table, unfit_for_engine
 from shoal.streams.publishing import StreamRequest, check_terms, settled
-from shoal.streams.shard import (
-    Advance,
-    Committed,
-    Rows,
-    ShardTask,
-    Step,
-    forget_steps,
-    forget_unbegun,
-    require_seen,
-    shard_folder,
-    shard_seed,
-)
+from shoal.streams.shard import Advance, Committed, Rows, ShardTask, Step
 from shoal.streams.stream_status import StatusWriter
 
 BATCH_BYTES = 256 << 20
@@ -70,17 +59,15 @@ def stream_sharded(
     InputError.raise_for(
         unfit_for_engine(options) + request.unsafe_parts("shards", "leave out --engine")
     )
-    assert options.checkpoint is not None
     # workers may be in other folders
-    options = replace(options, checkpoint=options.checkpoint.absolute())
+    options = replace(options, checkpoint=options.folder.absolute())
     request = StreamRequest(options, replace(policy, base=policy.base.absolute()))
-    assert options.checkpoint is not None
-    checkpoint = Checkpoint(options.checkpoint, options.is_durable)
+    checkpoint = Checkpoint(options.folder, options.is_durable)
     sink = options.sink
     with ExitStack() as stack:
         stack.enter_context(sole_writer([Path(sink)]))
         stack.enter_context(checkpoint.held())
-        stack.callback(forget_unbegun, checkpoint.folder)
+        stack.callback(shard.forget_unbegun, checkpoint.folder)
         output = stack.enter_context(shard_files.batch_folder(sink))
         run = ShardedRun(request, engine, checkpoint, output)
         run.run_to_end(progress)
@@ -155,8 +142,8 @@ class ShardedRun:
             )
         names = shard_files.column_names(batch[0].path, self._request.policy.fields)
         self._request.core(names, self._reference)
-        for shard in range(shards):  # tasks make none: not all may see this place
-            shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
+        for place in range(shards):  # tasks make none: not all may see this place
+            shard.shard_folder(self._checkpoint.folder, place).mkdir(mode=0o700, exist_ok=True)
         return Committed(
             source=str(Path(options.source).resolve()),
             sink=str(Path(options.sink).resolve()),
@@ -196,7 +183,8 @@ class ShardedRun:
 
     def _new_files(self) -> tuple[list[shard_files.NewFile], bool]:
         """The next batch of files, and whether there are more."""
-        return shard_files.new_files(self._options.source, self._state.taken_sizes, BATCH_BYTES)
+        sizes = {name: size for name, size, _ in self._state.taken}
+        return shard_files.new_files(self._options.source, sizes, BATCH_BYTES)
 
     def _do(self, batch: list[shard_files.NewFile], at_end: bool) -> None:
         state, request, folder = self._state, self._request, self._room.folder
@@ -222,8 +210,8 @@ class ShardedRun:
         shares = shard_files.shares_of(splits, state.records) if splits else [()] * state.shards
         number = state.batch + 1
         return [
-            ShardTask(shard, number, before.step, before.digest, own, at_end)
-            for shard, (before, own) in enumerate(zip(state.states, shares, strict=True))
+            ShardTask(place, number, before.step, before.digest, own, at_end)
+            for place, (before, own) in enumerate(zip(state.states, shares, strict=True))
             if own or at_end
         ]
 
@@ -237,7 +225,7 @@ class ShardedRun:
         at_end: bool,
     ) -> None:
         for step in steps:
-            require_seen(self._checkpoint.folder, step)
+            shard.require_seen(self._checkpoint.folder, step)
         if at_end and not self._state.files and not any(step.rows for step in steps):
             steps = [replace(steps[0], rows=self._no_rows()), *steps[1:]]
         self._state = self._state.after(splits, types, steps, at_end)
@@ -249,7 +237,7 @@ class ShardedRun:
     def _no_rows(self) -> Rows:
         """A file in shard 0: a release of no row still names its columns."""
         folder = self._checkpoint.folder
-        path = shard_folder(folder, 0) / f"rows-{self._state.batch + 1}{PARQUET}"
+        path = shard.shard_folder(folder, 0) / f"rows-{self._state.batch + 1}{PARQUET}"
         files.write(self._core.nothing, path)
         below = str(path.relative_to(folder))
         return Rows(below, 0, path.stat().st_size, files.file_sha256(path))
@@ -268,8 +256,8 @@ class ShardedRun:
             self._checkpoint.put(path, at, letters, is_private=True)
         if state.files:
             self._output.certify(self._certificate().to_json())
-        for shard, known in enumerate(state.states):
-            forget_steps(folder, shard, known)
+        for place, known in enumerate(state.states):
+            shard.forget_steps(folder, place, known)
 
     # reporting
 
@@ -306,24 +294,25 @@ class ShardedRun:
         """What was measured in all shards, and which files of the output they are in."""
         state = self._state
         entries = sorted(state.files, key=lambda entry: str(entry["name"]))
+        read = [{"name": name, "sha256": sha} for name, _, sha in state.taken]
         read_and_written = {
-            "input": {"sha256": state.source_digest if state.closed else None},
+            "input": {"sha256": shard_files.digest(read) if state.closed else None},
             "output": self._output.described(entries, self._core.schema.render),
         }
-        parts = {shard: one.counters for shard, one in enumerate(state.states)}
+        parts = {place: one.counters for place, one in enumerate(state.states)}
         return certify.union_certificate(parts, self._core, "shard", {}, read_and_written)
 
     def _certify_shards(self) -> None:
-        for shard, state in enumerate(self._state.states):
+        for place, state in enumerate(self._state.states):
             certificate = certify.stream_certificate(
                 self._core,
                 state.counters,
                 certify.NOTHING,
                 time.process_time(),
-                seed=shard_seed(self._core.problem.seed, shard),
+                seed=shard.shard_seed(self._core.problem.seed, place),
             )
-            folder = shard_folder(self._checkpoint.folder, shard)
-            certify.write_certificate(certificate, folder / "certificate.json")
+            folder = shard.shard_folder(self._checkpoint.folder, place)
+            files.write_text(folder / "certificate.json", certificate.to_json())
 
 
 def _one_kind(splits: list[shard_files.Split], known: dict[str, str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal.connectors.database import tables
 from shoal.connectors.database.address import CERTIFICATES, STREAMS, TableAddress, require_whole
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
@@ -29,17 +30,8 @@ from shoal.connectors.database.session import (
     require_rights,
     rows_as_text,
 )
-from shoal.connectors.database.tables import (
-    ROW,
-    column_findings,
-    create_release,
-    keep_certificate,
-    numbered,
-    rows_of_table,
-    taken_finding,
-    target_findings,
-)
 from shoal.errors import CheckpointError, InputError
+from shoal.protocols import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +50,7 @@ class _Kept:
     digest: int
 
 
-class TableSink:
+class TableSink(Sink):
     """A table that takes each step once.
 
     identity: names this stream in the database, the same after every restart. step: the last that
@@ -82,30 +74,29 @@ class TableSink:
         require_rights(session, {table: ("SELECT", "INSERT"), **dict.fromkeys(lists, KEEPING)})
         kept, is_there = _kept(session, table), bool(session.columns(table))
         if step == 0:
-            findings = target_findings(session, table) + column_findings(session, self._names)
+            findings = tables.target_findings(session, table) + tables.column_findings(
+                session, self._names
+            )
             if is_there or kept is not None:
-                findings.append(taken_finding(is_there, STREAMS, "its stream's checkpoint"))
+                findings.append(tables.taken_finding(is_there, STREAMS, "its stream's checkpoint"))
             where = f"output '{self._address.shown}'"
             InputError.raise_for(f"{where}: {finding}" for finding in findings)
         elif kept is None:
             if step > 1 or is_there:  # step 1 may be in the checkpoint and not yet in the table
                 raise self._changed
-        elif not self._is_as_left(session, table, kept, step):
-            raise self._changed
-        else:
-            self._done = kept.step
-
-    def _is_as_left(self, session: Session, table: TableName, kept: _Kept, step: int) -> bool:
-        return (
+        elif not (
             self._has_own_columns(session, table)
             and kept.identity == self._identity
             and kept.step in (step, step - 1)
             and count_rows(session, table) == kept.rows
-        )
+        ):
+            raise self._changed
+        else:
+            self._done = kept.step
 
     def _has_own_columns(self, session: Session, table: TableName) -> bool:
         """Whether readers see what was measured, and no column beside it."""
-        return [column.name for column in session.columns(table)] == [ROW, *self._names]
+        return [column.name for column in session.columns(table)] == [tables.ROW, *self._names]
 
     @property
     def _changed(self) -> CheckpointError:
@@ -122,7 +113,7 @@ class TableSink:
             if kept is None:
                 if step != 1 or session.columns(table):
                     raise self._changed
-                create_release(session, table, dict.fromkeys(self._names))
+                tables.create_release(session, table, dict.fromkeys(self._names))
                 kept = _Kept(self._identity, 0, 0, 0)
             as_left = (self._identity, self._done) == (kept.identity, kept.step)
             if not as_left or not self._has_own_columns(session, table):
@@ -131,14 +122,14 @@ class TableSink:
                 return
             if step != kept.step + 1:
                 raise self._changed
-            frame = numbered(self._frame(rows), kept.rows)
+            frame = tables.numbered(self._frame(rows), kept.rows)
             session.insert(table, frame)
             digest = (kept.digest + _digest(frame)) % _WRAP
             now = _Kept(self._identity, step, kept.rows + frame.height, digest)
             line = (now.identity, *map(str, (now.step, now.rows, now.digest)))
             keep_line(session, table.beside(STREAMS), _ABOUT, (table.name, *line))
             session.run_deferred()
-            self._require_as_measured(session, table, frame.drop(ROW), now)
+            self._require_as_measured(session, table, frame.drop(tables.ROW), now)
             session.commit()
             self._done = step
 
@@ -153,11 +144,13 @@ class TableSink:
     ) -> None:
         """Raises InputError unless the database holds what was measured: triggers may change it."""
         columns = {column.name: column for column in session.columns(table)}
-        row, before = cell_of(ROW), now.rows - frame.height
+        row, before = cell_of(tables.ROW), now.rows - frame.height
         own = [columns[name] for name in self._names]
         found = rows_as_text(session, table, own, f"WHERE {row} > {before} ORDER BY {row}")
         is_noted = _kept(session, table) == now
-        if not is_noted or not found.equals(frame) or _last(session, table) != now.rows:
+        of_last = f"SELECT CAST(max({quoted(tables.ROW)}) AS text) FROM {table.quoted}"
+        last = session.query(of_last).item()
+        if not is_noted or not found.equals(frame) or int(last or 0) != now.rows:
             raise InputError(
                 f"output '{self._address.shown}': the database itself changed rows after they were"
                 " measured; remove the trigger or rule of the table; the step was rolled back"
@@ -170,27 +163,21 @@ class TableSink:
         said = json.loads(certificate)["output"]["sha256"]
         with opened(self._address, writing=True) as session:
             table = session.named(self._address)
-            frame, sha256 = rows_of_table(session, self._address, table)
-            self._require_as_put(session, table, frame)
+            frame, sha256 = tables.rows_of_table(session, self._address, table)
+            kept = _kept(session, table)
+            if kept is None:  # nothing was committed: no table, or another owner's
+                raise self._changed
+            # each release was measured as it was put; what was changed since then never was
+            is_own = kept.identity == self._identity and frame.columns == self._names
+            if not is_own or _digest(tables.numbered(frame)) != kept.digest:
+                raise self._changed
             if sha256 != said:
                 raise InputError(
                     f"output '{self._address.shown}': was changed since it was measured; put it"
                     " back and run again"
                 )
-            keep_certificate(session, self._address, table, sha256, certificate)
+            tables.keep_certificate(session, self._address, table, sha256, certificate)
             session.commit()
-
-    def _require_as_put(self, session: Session, table: TableName, frame: pl.DataFrame) -> None:
-        """Each release was measured as it was put; what was changed since then never was."""
-        kept = _kept(session, table)
-        if kept is None:  # nothing was committed: no table, or another owner's
-            raise self._changed
-        is_own = kept.identity == self._identity and frame.columns == self._names
-        if not is_own or _digest(numbered(frame)) != kept.digest:
-            raise self._changed
-
-    def close(self) -> None:
-        """Every step has a connection of its own."""
 
 
 def _kept(session: Session, table: TableName) -> _Kept | None:
@@ -207,8 +194,3 @@ def _digest(frame: pl.DataFrame) -> int:
     """The sum of a hash of each numbered row, so that rows may come in steps."""
     hashes = frame.hash_rows(seed=0).to_numpy()
     return int(hashes.sum(dtype=np.uint64))
-
-
-def _last(session: Session, table: TableName) -> int:
-    found = session.query(f"SELECT CAST(max({quoted(ROW)}) AS text) FROM {table.quoted}").item()
-    return 0 if found is None else int(found)

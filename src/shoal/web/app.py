@@ -33,17 +33,7 @@ from starlette.routing import Route
 
 from shoal.data.language import gettext
 from shoal.errors import InputError
-from shoal.web import (
-    checked,
-    guard,
-    policy_text,
-    result,
-    routes_of_edits,
-    routes_of_hierarchies,
-    routes_of_release,
-    watch,
-)
-from shoal.web.compared import compare_screen
+from shoal.web import checked, guard, policy_text, result, routes_of_edits, routes_of_release, watch
 from shoal.web.edits import one, whole
 from shoal.web.frame import frame, page, plain_page, shows
 from shoal.web.project import Busy, Project
@@ -74,7 +64,6 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/open", opened),
         Route("/columns", shows(columns_screen, "q", "p")),
         Route("/promises", shows(promises_screen)),
-        Route("/compare", shows(compare_screen, "m", "k", "at")),
         Route("/runs/{run}/report", report),
         Route("/releases/{release}/{name:path}", report),
         Route("/text", shows(text_screen)),
@@ -85,7 +74,6 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/quit", quit_page, methods=["POST"]),
         *routes_of_edits.ROUTES,
         *routes_of_release.ROUTES,
-        *routes_of_hierarchies.ROUTES,
         *result.ROUTES,
         *checked.ROUTES,
         *watch.ROUTES,

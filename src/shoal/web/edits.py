@@ -275,11 +275,6 @@ def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     return with_parent(policy, *parts)
 
 
-def _known(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
-    """What an attacker knows of a person's rows in a table."""
-    return with_known(policy, one(form, "table"), one(form, "known"))
-
-
 # Hierarchies
 
 
@@ -458,7 +453,7 @@ EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] 
     "person": _person,
     "value": _value,
     "parent": _parent,
-    "known": _known,
+    "known": lambda form, policy, _: with_known(policy, one(form, "table"), one(form, "known")),
     "how": _how,
     "k": _k,
     "promise": _promise,

@@ -29,10 +29,10 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
-from shoal.web import others, project
-from shoal.web.desk import Line, end_with_the_server, said
+from shoal.web import project, sign_off
 from shoal.web.policy_text import json_of
 from shoal.web.sign_off import trace_of
+from shoal.web.work import Line, end_with_the_server, said
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.audit import ReleaseBeside
@@ -132,8 +132,10 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     tell(gettext("drawing the report"))
     _keep_shown(folder, linked_distributions(found.audit, LinkedProblem(policy)), {})
     _draw_several(asked, found.certificate, folder / "report.html", _heading(folder))
-    own = others.in_tables(tables, LinkedProblem(policy), asked["table"], trace, found.certificate)
-    others.keep(folder / others.PEOPLE, others.project_key(Path(asked["key"])), own)
+    own = sign_off.in_tables(
+        tables, LinkedProblem(policy), asked["table"], trace, found.certificate
+    )
+    sign_off.keep(folder / sign_off.PEOPLE, sign_off.project_key(Path(asked["key"])), own)
     _certified_last(folder)
     return {}
 
@@ -176,8 +178,10 @@ def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
     result = AuditResult(outcome.certificate, outcome.release, draft.asked, draft.truth)
     own = Audited(result, OtherRelease(release=folder / project.DATA), policy)
     with suppress(InputError):  # nobody can be found again where the policy names no subject
-        others.keep(
-            folder / others.PEOPLE, others.project_key(Path(asked["key"])), own.beside("the draft")
+        sign_off.keep(
+            folder / sign_off.PEOPLE,
+            sign_off.project_key(Path(asked["key"])),
+            own.beside("the draft"),
         )
 
 
@@ -269,7 +273,7 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     certificate = _beside_others(
         asked,
         certificate,
-        lambda: others.in_tables(
+        lambda: sign_off.in_tables(
             folder / project.TABLES,
             LinkedProblem(policy),
             asked["table"],
@@ -296,8 +300,8 @@ def _beside_others(
     folder = Path(asked["folder"])
     certificate, ledgers = _with_ledgers(asked, certificate, draft, tell)
     places = {name: Path(place) for name, place in asked["others"].items()} | ledgers
-    beside = others.judged_together(
-        folder / others.PEOPLE, others.overlaps(folder / others.PEOPLE, places)
+    beside = sign_off.judged_together(
+        folder / sign_off.PEOPLE, sign_off.overlaps(folder / sign_off.PEOPLE, places)
     )
     return certificate if beside is None else certificate.extended(beside=beside)
 
@@ -319,10 +323,10 @@ def _with_ledgers(
                 raise InputError("its folder is not there, or can't be read; restore it")
             ledger = of_ledger(path, name)
             place = folder / f"{ledger.sha256}.npz"
-            others.keep_ledger(place, others.project_key(Path(asked["key"])), ledger, draft())
+            sign_off.keep_ledger(place, sign_off.project_key(Path(asked["key"])), ledger, draft())
             kept[name] = place
         except ShoalError as why:
-            text = f"{others.unjudged(name)}: {why.said[0].removeprefix(f'{name}: ')}"
+            text = f"{sign_off.unjudged(name)}: {why.said[0].removeprefix(f'{name}: ')}"
             failed.append(ReleaseWarning(LEDGER_UNJUDGED, text))
     warnings = [one.report() for one in certificate.warnings if one.code != LEDGER_UNJUDGED]
     return certificate.extended(warnings=warnings).warned(*failed), kept

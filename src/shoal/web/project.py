@@ -232,18 +232,15 @@ class Project:
         if base is not None and base != self.policy_sha:
             raise Stale
         written_by_hand = before.get(POLICY) or ""
-        if POLICY in changed and not is_ours(written_by_hand):
-            self._keep_as_written(written_by_hand)
+        is_commented = files.has_comments(written_by_hand)
+        if POLICY in changed and not is_ours(written_by_hand) and is_commented:
+            # the history keeps somebody's comments as they are; what the page writes has none
+            kept = files.made(self.history.folder) / f"by-hand-{sha256(written_by_hand)[:12]}.yaml"
+            if not kept.exists():
+                files.write(kept, written_by_hand)
         self._write(changed)
         self.history.add(sentence, changed)
         self._remember()
-
-    def _keep_as_written(self, text: str) -> None:
-        """A policy with somebody's comments goes to the history, which has no comments."""
-        if files.has_comments(text):
-            kept = files.made(self.history.folder) / f"by-hand-{sha256(text)[:12]}.yaml"
-            if not kept.exists():
-                files.write(kept, text)
 
     def _write(self, changed: Mapping[str, tuple[str | None, str | None]]) -> None:
         files.made(self.history.folder)

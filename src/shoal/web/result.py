@@ -250,6 +250,7 @@ def _drawn(one: Context) -> Context:
     # labels that are wider than their bars stand on several lines
     room = 300 / max(len(ticks), 1) / LETTER
     lines = min(math.ceil(max((len(text) for _, text in ticks), default=1) / room), MOST_LINES)
+    most = int(room * lines)
     rows = zip(one["labels"], before or [None] * count, after, strict=False)
     return {
         "name": one["name"],
@@ -258,7 +259,7 @@ def _drawn(one: Context) -> Context:
             {
                 "x": round(x, 1),
                 "y": 103 + LINE * (place % lines),
-                "text": _short(text, int(room * lines)),
+                "text": text if len(text) <= most else f"{text[: max(most - 1, 1)]}…",
             }
             for place, (x, text) in enumerate(ticks)
         ],
@@ -270,10 +271,6 @@ def _drawn(one: Context) -> Context:
 MOST_LABELS, MOST_LINES = 10, 3
 LETTER, LINE = 7, 14
 """How wide a letter of a label is, and how high a line."""
-
-
-def _short(label: str, most: int) -> str:
-    return label if len(label) <= most else f"{label[: max(most - 1, 1)]}…"
 
 
 def _explanation(stated: Context) -> list[str]:
@@ -462,7 +459,9 @@ async def attacker(request: Request) -> Response:
     if asked == ANY:
         row = secrets.randbelow(run.certificate["records"]["in"] or 1) + 1
     elif asked not in (EXPOSED, DISTORTED):
-        row = _row(asked, one(form, "step"))
+        if (named := whole(asked)) is None:
+            raise InputError("row: is not a number; give one of the table's")
+        row = max(1, named + {"1": 1, "-1": -1}.get(one(form, "step"), 0))
     asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
@@ -476,12 +475,6 @@ async def attacker(request: Request) -> Response:
 async def elsewhere(request: Request) -> Response:
     """Where somebody is led who asks for a page that only a form gets, as by a reload."""
     return RedirectResponse("/result" if request.url.path == "/attacker" else "/columns", 303)
-
-
-def _row(text: str, step: str) -> int:
-    if (number := whole(text)) is None:
-        raise InputError("row: is not a number; give one of the table's")
-    return max(1, number + {"1": 1, "-1": -1}.get(step, 0))
 
 
 ROUTES = [

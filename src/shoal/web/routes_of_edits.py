@@ -1,5 +1,6 @@
-"""What forms change: the table, the policy, and the way back."""
+"""What forms change: the table, the policy, its hierarchies, and the way back."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ from starlette.routing import Route
 
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
-from shoal.web import policy_text, screens, work
+from shoal.web import policy_text, screens
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with_missing
-from shoal.web.frame import FIELDS, frame, page
+from shoal.web.frame import FIELDS, checked_now, frame, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
-from shoal.web.project import POLICY, PROJECT, Stale
+from shoal.web.project import POLICY, PROJECT, Project, Stale
 from shoal.web.server import COMMENT, Server
-from shoal.web.several import ALL_SHEETS
+from shoal.web.several import ALL_SHEETS, flat, folded
+from shoal.web.work import Refused
 
 LINE_OF = "header of "
 """Begins the field of the line that names the columns of one of several sheets."""
@@ -63,7 +65,7 @@ async def table(request: Request) -> Response:
     read = _read_of(server, form)
     try:
         await server.choose_table(path, read, several=several)
-    except work.Refused as refused:
+    except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
@@ -74,7 +76,7 @@ async def table(request: Request) -> Response:
 
 
 async def _looked_into(
-    request: Request, form: Form, path: Path, refused: work.Refused | None = None
+    request: Request, form: Form, path: Path, refused: Refused | None = None
 ) -> Response:
     """The form with what was chosen, how the table begins, and why it can't be opened."""
     server, named = request.app.state.server, one(form, "path")
@@ -225,8 +227,265 @@ async def undo(request: Request) -> Response:
     return back(form, "columns")
 
 
+# Hierarchies: how each column is made coarser, its gaps, and edits of its tree.
+
+
+async def shown(request: Request) -> Response:
+    number, asked = request.path_params.get("n", ""), request.query_params
+    part = {"p": whole(asked.get("p", "")) or 1, "at": whole(asked.get("at", ""))}
+    server, folder = request.app.state.server, asked.get("f", "")
+    return page(request, await hierarchies_screen(server, whole(number), folder, part))
+
+
+async def changed(request: Request) -> Response:
+    """One edit of a column's hierarchy: a maker, a file, or a node of its tree."""
+    server, form = request.app.state.server, form_of(request)
+    project, text = server.project, request.path_params["n"]
+    names, number = project.columns, whole(text, 1)
+    if number is None or number > len(names):
+        raise policy_text.NotThere
+    name = names[number - 1]
+    if one(form, "do") == "find":  # a value, which no address holds
+        context = await hierarchies_screen(server, number, "", {"find": one(form, "find")})
+        return page(request, context)
+    kind = one(form, "do")
+    if kind == "how":
+        policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
+        await server.rules.look("policy", policy=policy, base=str(project.folder))
+        await _require_fit(server, name, policy)
+        changes: dict[str, str | None] = {POLICY: written(policy)}
+    elif kind == "groups":
+        found = await server.desk.look(
+            "tree_text", **_asked(server, project.policy), attribute=name
+        )
+        changes = _with_table(server, name, number, found["text"])
+        sentence = gettext("{name}: groups of its values", name=name)
+    elif kind == "use":
+        place = policy_text.within(one(form, "file"), project.start)
+        await server.rules.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
+        content = policy_text.text_of(place)
+        changes = _with_table(server, name, number, content or "")
+        sentence = gettext("{name}: hierarchy from a file", name=name)
+    elif kind == "no_value":
+        policy = dict(project.policy)
+        known = policy.get("missing_values") or [""]
+        policy["missing_values"] = list(dict.fromkeys([*known, one(form, "value")]))
+        changes = {POLICY: written(policy)}
+        sentence = gettext("{name}: a text means no value", name=name)
+    else:
+        edits, said = tree_edit(form)
+        path = project.folder / str(project.attributes[name].get("hierarchy"))
+        key = server.require_table()
+        rare = {"table": key.pop("table"), "attribute": name}
+        rare |= {"policy": project.policy, "base": str(project.folder)}
+        found = await server.desk.look("edit_tree", file=str(path), edits=edits, rare=rare, **key)
+        changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
+    try:
+        project.edit(sentence, changes, one(form, "base"))
+    except Stale:
+        raise InputError("the policy was changed elsewhere; load the page again") from None
+    return RedirectResponse(f"/hierarchies/{number}", 303)
+
+
+def _asked(server: Server, policy: Context) -> Context:
+    """What looks need to know; raises InputError where no table is open."""
+    return {**server.require_table(), "policy": policy, "base": str(server.project.folder)}
+
+
+async def _require_fit(server: Server, name: str, policy: Context) -> None:
+    """Raises InputError where a way to make a column coarser has no place for most of its rows."""
+    found = await server.desk.look("check", **_asked(server, policy))
+    for finding in found["findings"]:
+        if finding["attribute"] == name and 2 * finding["rows"] > server.project.about["rows"]:
+            raise InputError(f"{screens.without_shell(finding['message'])}; choose another way")
+
+
+def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
+    """A table in the project, and the policy that names it; the file that it came from stays."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or f"column-{number}"
+    file = f"{FOLDER}/{plain[:60]}.csv"
+    policy: Context = flat(server.project.policy)
+    settings = dict(policy["attributes"][name])
+    for key in ("type", "domain", "order", "render", "round"):
+        settings.pop(key, None)
+    settings["hierarchy"] = file
+    policy["attributes"] = {**policy["attributes"], name: settings}
+    return {file: text, POLICY: written(folded(policy))}
+
+
+FOLDER = "hierarchies"
+MAKERS = {
+    "prefix": gettext("digits from the right"),
+    "bins": gettext("ranges in steps"),
+    "dates": gettext("months and years"),
+    "order": gettext("an order"),
+    "tree": gettext("a tree in the policy"),
+}
+
+
+async def hierarchies_screen(
+    server: Server, number: int | None, folder: str, shown: Context | None = None
+) -> Context:
+    """The columns that others could know, one of them in full; a folder of tables matched.
+
+    shown: which part of its tree: `find`, a page `p`, the number `at` of the node to be changed.
+    """
+    project = server.project
+    names, attributes = project.columns, project.attributes
+    quasi = [name for name in names if name in project.quasi]
+    found = await gaps(server)
+    own = names[number - 1] if number and 1 <= number <= len(names) else None
+    if own is None or own not in attributes:
+        own = next((n for n in quasi if n in found), quasi[0] if quasi else None)
+    command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
+    context = {
+        **await frame(server, "hierarchies", gettext("Hierarchies"), [*command, "--show-values"]),
+        "tabs": [_tab(project, name, found, own) for name in quasi],
+        "name": own,
+        "number": project.numbers.get(own or "", 0),
+        "settings": attributes.get(own or "") or {},
+        "gap": found.get(own or ""),
+        "tree": None,
+        "missing": [],
+        "folder": folder,
+        "matches": None,
+    }
+    if own is None or server.table_key() is None:
+        return context
+    asked = _asked(server, project.policy)
+    part = shown or {}
+    levels: list[Context] = []
+    settings = {*context["settings"]}
+    is_ranged = bool(settings & {"type", "order", "domain"})
+    context["becomes_ranges"] = is_ranged and "hierarchy" not in settings
+    with suppress(Refused):
+        levels = (await server.desk.look("show_steps", **asked, attribute=own))["levels"]
+    if isinstance(context["settings"].get("hierarchy"), str):
+        with suppress(Refused):
+            context["tree"] = await server.desk.look(
+                "show_tree",
+                **asked,
+                attribute=own,
+                find=part.get("find", ""),
+                page=part.get("p", 1),
+            )
+    if own in found:
+        with suppress(Refused):
+            unplaced = await server.desk.look("show_values", **asked, attribute=own)
+            context["missing"] = unplaced["values"]
+    context["steps_shown"] = _steps_shown(
+        levels[:1] if context["becomes_ranges"] else levels, context["missing"]
+    )
+    context |= {"find": part.get("find", ""), "at": part.get("at")}
+    context["gap_rows"] = sum(value["rows"] for value in context["missing"])
+    if folder:
+        place = policy_text.within(folder, project.start, is_folder=True)
+        matched = await server.desk.look("match", **asked, folder=str(place))
+        own_text = project.texts().get(str(context["settings"].get("hierarchy")))
+        context["matches"] = [_match(project, one, place, own_text) for one in matched["files"]]
+    return context
+
+
+def _tab(project: Project, name: str, found: dict[str, int], own: str | None) -> Context:
+    settings = project.attributes[name]
+    hierarchy, gap = settings.get("hierarchy"), found.get(name)
+    if gap:
+        said = ngettext("! {count} value without a place", "! {count} values without a place", gap)
+    elif isinstance(hierarchy, str):
+        said = Path(hierarchy).name
+    elif isinstance(hierarchy, dict):
+        said = MAKERS.get(next(iter(hierarchy)), "made")
+    elif settings.get("type") == "number" or "domain" in settings:
+        said = gettext("ranges")
+    elif "order" in settings:
+        said = gettext("ranges in their order")
+    else:
+        said = gettext("only whole or *")
+    return {
+        "name": name,
+        "number": project.numbers[name],
+        "said": said,
+        "is_own": name == own,
+        "gap": gap,
+    }
+
+
+def _steps_shown(levels: list[Context], missing: list[Context]) -> list[Context]:
+    """A bar for every step: the groups that readers see, and in the end what has no place."""
+    gap = sum(value["rows"] for value in missing)
+    drawn = []
+    for number, level in enumerate(levels):
+        whole = (sum(level["parts"]) + gap) or 1
+        bars: list[Context] = []
+        left = 0.0
+        for part, look in [*((part, "") for part in level["parts"]), (gap, "gap")]:
+            wide = 300 * part / whole
+            if wide:
+                look = look or f"part{len(bars) % 3}"
+                bars.append({"x": round(left, 1), "w": round(max(wide - 1, 0.5), 1), "look": look})
+            left += wide
+        drawn.append({**level, "number": number, "bars": bars})
+    return drawn
+
+
+def _match(project: Project, found: Context, place: Path, own_text: str | None) -> Context:
+    best = found["fits"][0] if found["fits"] else None
+    is_used = (
+        own_text is not None and policy_text.text_of(place / Path(found["file"]).name) == own_text
+    )
+    return {
+        **found,
+        "rows": best["rows"] if best else 0.0,
+        "number": project.numbers.get(best["column"], 0) if best else 0,
+        "column": best["column"] if best else None,
+        "file_name": Path(found["file"]).name,
+        "missing": best["missing"] if best else 0,
+        "is_used": is_used,
+    }
+
+
+async def gaps(server: Server) -> dict[str, int]:
+    """By column, the distinct values that have no place; nothing while they are looked for."""
+    return {
+        f["attribute"]: max(f["values"], 1)
+        for f in (await checked_now(server) or {}).get("findings", ())
+        if f["attribute"] and f["fault"] == "MISFIT"
+    }
+
+
+def tree_edit(form: Form) -> tuple[list[Context], str]:
+    """What a form does to a tree, as `Hierarchy.edited` takes it; the sentence holds no label."""
+    kind = one(form, "do")
+    value, under = one(form, "value"), one(form, "under")
+    if kind == "put":
+        return [{"put": value, "under": under}], gettext("a value put into its place")
+    if kind == "rename":
+        return [{"rename": value, "to": one(form, "to")}], gettext("a group renamed")
+    if kind == "move":
+        return [{"move": value, "under": under}], gettext("a group moved")
+    if kind == "group":
+        members = [label for label in form.get("of", []) if label]
+        if not members:
+            raise InputError("new group: mark what belongs to it")
+        return [{"group": one(form, "to"), "of": members}], gettext("a new group")
+    if kind == "rare":
+        if (least := whole(one(form, "least"), 1)) is None:
+            raise InputError("group what is rare: is not a number of rows; write for instance 5")
+        return [{"rare": least, "into": one(form, "to") or "other"}], gettext(
+            "what is rare grouped"
+        )
+    if kind == "step":
+        if (step := whole(one(form, "step"))) is None:
+            raise InputError("new step: is not a number; give the step below it")
+        return [{"step": step}], gettext("a new step")
+    raise InputError("edit: there is none of this name; load the page again")
+
+
 ROUTES = [
     Route("/table", table, methods=["POST"]),
     Route("/policy", policy, methods=["POST"]),
     Route("/undo", undo, methods=["POST"]),
+    Route("/hierarchies", shown),
+    Route("/hierarchies/{n}", shown),
+    Route("/hierarchies/{n}", changed, methods=["POST"]),
 ]

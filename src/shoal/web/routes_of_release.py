@@ -34,7 +34,6 @@ from shoal.reports.in_short import several_classes
 from shoal.web import job, policy_text, routes_of_edits, sign_off
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shell, shows
-from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import (
     CERTIFICATE,
@@ -49,6 +48,7 @@ from shoal.web.project import (
     tables_in,
 )
 from shoal.web.server import Server
+from shoal.web.sign_off import PEOPLE, Overlap, overlaps, unjudged
 
 
 async def release(request: Request) -> Response:
@@ -708,11 +708,8 @@ def _typed(field: str, text: str) -> Any:
         with suppress(ValueError):
             return date.fromisoformat(text)
         raise InputError(f"{words_of(field)}: write a date such as 2031-12-24")
-    return _share(field, text) if field in SHARES else text
-
-
-def _share(field: str, text: str) -> float:
-    """A share however people write one. Raises InputError."""
+    if field not in SHARES:
+        return text
     if not re.fullmatch(SHARE, text):
         raise InputError(f"{words_of(field)}: {gettext(SHARE_WAYS)}")
     first, *second = (float(part.replace(",", ".")) for part in re.findall(r"[\d.,]+", text))

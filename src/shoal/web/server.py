@@ -16,7 +16,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.model import header_of
-from shoal.web import guard, others, pictures, policy_text, sign_off
+from shoal.web import guard, pictures, policy_text, sign_off
 from shoal.web.edits import Form, one, options_of
 from shoal.web.policy_text import Context, changed_lines, sha256, written
 from shoal.web.project import DRAFT, EVENTS, PROJECT, Project, Run, clear_run
@@ -258,9 +258,9 @@ class Server:
         kept = self.released_people() / f"{name}.npz"
         try:
             policy_text.write(kept.with_suffix(".draft"), run.name)
-            if (run.folder / others.PEOPLE).is_file():
+            if (run.folder / sign_off.PEOPLE).is_file():
                 # first, as no release may leave that later drafts are not judged together with
-                shutil.copyfile(run.folder / others.PEOPLE, kept)
+                shutil.copyfile(run.folder / sign_off.PEOPLE, kept)
                 kept.chmod(policy_text.PRIVATE_FILE)
         except (OSError, InputError):
             kept.unlink(missing_ok=True)
@@ -278,7 +278,7 @@ class Server:
         return self.project.folder / ".ui" / "people.key"
 
     def released_people(self) -> Path:
-        """Where the people of every release are kept, as `others` keeps them."""
+        """Where the people of every release are kept, as `sign_off` keeps them."""
         return policy_text.made(self.project.folder / sign_off.KNOWN_RELEASES)
 
     def _comparison_ended(self, job: Job) -> None:

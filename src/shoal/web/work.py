@@ -8,16 +8,17 @@ import json
 import os
 import signal
 import sys
+import threading
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from shoal.data.language import gettext
-from shoal.errors import InputError
+from shoal.errors import InputError, ShoalError
 
 LONGEST_LINE = 256 << 20
 PATIENCE = 0.1  # seconds that a page waits for figures of a busy desk; then it shows without
@@ -340,3 +341,66 @@ async def end(process: Process) -> None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+# The other end of a line: what a process of its own says to the server.
+
+
+class Line:
+    """Standard input and output as messages; what libraries print goes nowhere near them."""
+
+    def __init__(self) -> None:
+        self._out: IO[bytes] = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        self._lock = threading.Lock()
+
+    def send(self, message: Message) -> None:
+        """Ends the process where nobody listens any more."""
+        data = json.dumps(message, allow_nan=False, default=_plain).encode() + b"\n"
+        try:
+            with self._lock:
+                self._out.write(data)
+        except OSError:
+            os._exit(1)
+
+    @staticmethod
+    def messages() -> Iterator[Message]:
+        for line in sys.stdin.buffer:
+            yield json.loads(line)
+
+
+def end_with_the_server() -> None:
+    """Ends this process when its input closes, as it does when the server dies."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def said(error: Exception) -> Message:
+    """An error as the page shows it; of a bug only its kind, since its text may hold values."""
+    if isinstance(error, ShoalError):
+        return {
+            "error": type(error).__name__,
+            "message": str(error.args[0]),
+            "findings": error.said[1:],
+        }
+    if isinstance(error, MemoryError):
+        return {"error": "MemoryError", "message": "It ran out of memory.", "findings": []}
+    if os.environ.get("SHOAL_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    message = f"internal error ({type(error).__name__}); run the command with SHOAL_DEBUG=1"
+    return {"error": "bug", "message": message, "findings": []}
+
+
+def _plain(value: object) -> object:
+    """NumPy's numbers and arrays as Python's."""
+    for name in ("item", "tolist", "isoformat"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    return str(value)

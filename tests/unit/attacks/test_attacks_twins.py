@@ -21,7 +21,7 @@ from shoal.attacks.population import Population
 from shoal.attacks.scores import ATTACKERS, Attackers, Near, covering_pairs, people_fitting
 from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
 from shoal.attacks.skewness import LIFTED, Skewness
-from shoal.auditor.order_kept import nearest_to_place
+from shoal.auditor.reading import nearest_to_place
 from shoal.data.attack_scene import (
     AttackScene,
     Axis,

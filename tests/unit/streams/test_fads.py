@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive_streams
 from shoal.data.stream import Arrivals, Space
 from shoal.policy.binding.table import bind_stream
-from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup
+from shoal.streams.kernels import grown_clusters, nearest_clusters
 from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
 from stream_cases import OnlyK, broken_rules, policy_of, run, stream_of
 
@@ -82,7 +82,7 @@ def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, ro
     )
     plain = [None if c < 0 else c for c in labels.tolist()]
     before = labels.copy()
-    regroup.regrouped(near, leaf, people, labels, k, tries, rounds, *own.costs)
+    grown_clusters.regrouped(near, leaf, people, labels, k, tries, rounds, *own.costs)
     wanted = naive_streams.regrouped(costs, people.tolist(), plain, count, k, tries, rounds)
     assert [None if c < 0 else c for c in labels.tolist()] == wanted
     loss = [

@@ -31,7 +31,7 @@ from shoal.attacks.run.request import Accepted, Asked, AttackRequest, asked_atta
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
-from shoal.auditor.order_kept import most_followed
+from shoal.auditor.reading import most_followed
 from shoal.auditor.verdict import of_cells
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, read_originals

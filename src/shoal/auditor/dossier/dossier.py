@@ -23,13 +23,15 @@ from shoal.auditor.dossier.context import (
     ContextFile,
     ContextLike,
     Rating,
+    Roles,
+    initial_risk,
     lack_of,
     parts_of,
     read_context,
+    residual_risk,
     without_stop,
     words_of,
 )
-from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.labels import initial_linked_risk
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
@@ -187,13 +189,10 @@ def build_dossier(
         )
     tables = None if policy is None else policy.tables
     roles = Roles.of(stated, tables)
-    strange = sorted(set(answered.context.attributes) - set(roles.published))
-    if roles.known and strange:  # else a rating would be lost by a typo
-        raise InputError.from_findings(
-            [
-                f"context, attributes: '{name}' is not a published column; correct its name"
-                for name in strange
-            ]
+    if roles.known:  # else a rating would be lost by a typo
+        InputError.raise_for(
+            f"context, attributes: '{name}' is not a published column; correct its name"
+            for name in sorted({*answered.context.attributes} - {*roles.published})
         )
     progress("measuring the risk")
     initial = None
@@ -224,7 +223,12 @@ def build_dossier(
         "open": [
             *(_point(FAILS, "certificate", text) for text in what_fails(stated)),
             *(_point(REJECTED, "sign_off", text) for text in answered.context.rejections),
-            *_findings(stated),
+            *(
+                _point(severity, one.code, one.text)
+                for severity in (GRAVE, OPEN)
+                for one in stated.warnings
+                if one.severity == severity
+            ),
             *_known_to_others(roles, answered.context),
             *_not_judged_together(stated, answered.context, others),
             *_open_questions(clauses, asked),
@@ -243,16 +247,12 @@ def unanswered(certificate: Certificate, context: Context, profile: str) -> dict
     """
     residual, roles = residual_risk(certificate), Roles.of(certificate, None)
     answers = Answers(certificate, context, None, residual, roles, _today())
-    lacks = {field: answers.lacks(field) for field in _fields(profile)}
+    lacks = {field: answers.lacks(field) for field in asked_fields(profile)}
     return {field: lack for field, lack in lacks.items() if lack}
 
 
 def asked_fields(profile: str) -> list[str]:
-    """The fields of a context that a profile asks for; none that is measured."""
-    return [field for field in _fields(profile) if not field.startswith(CERTIFICATE)]
-
-
-def _fields(profile: str) -> list[str]:
+    """The fields that a profile asks for, but for the risk before a release."""
     (asking,) = read_profiles([profile])
     fields = dict.fromkeys(field for clause in asking.clauses for field in clause.fields)
     return [field for field in fields if field != "initial_risk"]
@@ -286,14 +286,6 @@ def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, 
         for clause in profile.clauses
         for field in clause.fields
     ]
-
-
-def _findings(certificate: Certificate) -> Iterator[Point]:
-    """The findings of a certificate on which somebody must decide."""
-    for severity in (GRAVE, OPEN):
-        for one in certificate.warnings:
-            if one.severity == severity:
-                yield _point(severity, one.code, one.text)
 
 
 def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:

@@ -26,16 +26,11 @@ from shoal.data.numbers import alike, exact_sum
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
-from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy.binding import linked_files
 from shoal.policy.binding.linked import bound_linked, elements_of
-from shoal.policy.binding.linked_files import (
-    LinkedSources,
-    named_sources,
-    read_linked,
-    read_linked_release,
-)
+from shoal.policy.binding.linked_files import LinkedSources
 from shoal.policy.consistency import build_promise
 from shoal.policy.linked import attributes_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
@@ -81,7 +76,7 @@ def audit_linked(
     policy.require_answers()
     problem = LinkedProblem(policy)
     progress("reading the release")
-    sources = read_linked_release(released, problem)
+    sources = linked_files.read_linked_release(released, problem)
     truth, own = None, None
     if has_exact_gaps(policy.model) and original is None and not may_lack_dates:
         raise InputError(
@@ -90,12 +85,12 @@ def audit_linked(
         )
     if original is not None:
         progress("reading the original")
-        own = read_linked(original, problem, further, warns=True)
+        own = linked_files.read_linked(original, problem, further, warns=True)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
     output = None
     if len(sources.hashes) == len(sources.tables):  # frames have none
-        place = Location(named_sources(released, problem, None)[-1])
+        place = Location(linked_files.named_sources(released, problem, None)[-1])
         written = policy.notation.written
         output = described_output(place, sources.sha256, policy.render, written)
     certificate = audit.certificate.extended(
@@ -373,7 +368,9 @@ def _columns(
     found: list[ColumnReport] = []
     for about in release.tree.tables:
         table = release.tables[about.name]
-        losses = {c.name: _mean_width(c) for c in table.columns}
+        losses = {
+            c.name: float(c.widths[c.codes].mean()) if len(c.codes) else None for c in table.columns
+        }
         own = Problem(about.schema, problem.alone(table.declared))
         names = sources.tables[about.name].names if about.name in sources.tables else []
         kept = [name for name in names if own.role_of(name) in ("sensitive", "plain")]
@@ -389,11 +386,6 @@ def _columns(
             column["name"] = about.qualified(column["name"])
             found.append(column)
     return found
-
-
-def _mean_width(column: PublishedColumn) -> float | None:
-    """What the rows of a table lose of a column on average, in [0, 1]; None without rows."""
-    return float(column.widths[column.codes].mean()) if len(column.codes) else None
 
 
 def _mean_loss(columns: list[ColumnReport]) -> float | None:

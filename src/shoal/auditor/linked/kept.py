@@ -163,17 +163,12 @@ class _Fits:
         both = sizes.min(axis=0)
         block = np.repeat(np.arange(len(both)), both)
         step = np.arange(len(block)) - (np.cumsum(both) - both)[block]
-        fits = self._fit(
-            shown.rows[shown.starts[these][block] + step], own.rows[own.starts[those][block] + step]
-        )
-        return float((np.bincount(block, fits, len(both)) / sizes.max(axis=0)).sum())
-
-    def _fit(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """(n,) bool, which rows may be which of the original."""
-        fits = np.ones(len(rows), dtype=bool)
+        rows = shown.rows[shown.starts[these][block] + step]
+        others = own.rows[own.starts[those][block] + step]
+        fits = np.ones(len(rows), dtype=bool)  # which rows may be which of the original
         for column, values in self.spans:
             codes = column.codes[rows]
             fits &= spans_cover(column.lo[codes], column.hi[codes], values[others])
-        for shown, own in self.texts:
-            fits &= (shown.gather(rows) == own.gather(others)).to_numpy()
-        return fits
+        for text, of_original in self.texts:
+            fits &= (text.gather(rows) == of_original.gather(others)).to_numpy()
+        return float((np.bincount(block, fits, len(both)) / sizes.max(axis=0)).sum())

@@ -140,18 +140,15 @@ class _Attack:
             for at in np.flatnonzero(fits).tolist()
             if self._children_fit(PEOPLE, int(self.templates[at]), person)
         ]
-        if self.release.moved is not None:
-            self._note_day(person, alike)
+        if self.release.moved is not None:  # the true day, from which its dates count
+            day = float(self.values[PEOPLE][-1][person])
+            labels = self.release.view.labels[self.templates[alike]].tolist()
+            for label in labels if day == day else ():  # NaN: there is none
+                self._days.setdefault(label, set()).add(day)
         found = enough
         for known in self._choices(person):
             found = min(found, self._fitting(known, person, alike, enough))
         return min(found, self._likely(person, alike, enough))
-
-    def _note_day(self, person: int, alike: list[int]) -> None:
-        """Adds a person's true day, from which its dates count, to those of the labels it fits."""
-        day = float(self.values[PEOPLE][-1][person])
-        for at in alike if day == day else ():  # NaN: there is none
-            self._days.setdefault(int(self.release.view.labels[self.templates[at]]), set()).add(day)
 
     def unmoved(self) -> int:
         """How many published people show the true day of somebody who was found to fit them; 0

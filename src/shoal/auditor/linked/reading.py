@@ -200,7 +200,8 @@ class _Reader:
         counted = [name for name in self._row_counts if name in table.names]
         kept = Table(self._dated(declared, table, starts).drop(counted, strict=False))
         try:
-            schema = self._schema(declared, kept)
+            bound = bound_release(kept, self.problem.alone(declared))
+            schema = self._known.get(declared.name, bound.schema)
             columns, findings = read_columns(kept, schema)
             sensitive, strange = encode_sensitive_columns(kept, schema, {})
             InputError.raise_for([*findings, *strange])
@@ -230,10 +231,6 @@ class _Reader:
         cells = as_text(self._tables[declared.name].frame[name])
         return attribute.pseudonym is None or not cells.str.contains(PSEUDONYM.pattern).all()
 
-    def _schema(self, declared: DeclaredTable, table: Table) -> Schema:
-        bound = bound_release(table, self.problem.alone(declared))
-        return self._known.get(declared.name, bound.schema)
-
     def _joined(self, declared: DeclaredTable) -> tuple[Table, np.ndarray]:
         """A table's rows by parent, without those that belong to nobody."""
         table = self._tables[declared.name]
@@ -261,7 +258,9 @@ class _Reader:
             self.loose[declared.name] = int(np.bincount(rows).min())
 
     def _count_column(self, table: Table, name: str) -> PublishedColumn:
-        shown = Shown.BOTH if self._is_mean(name) else Shown.RANGE
+        declared = self.model.tables.get(name.removesuffix(rows_column("")))
+        is_mean = declared is not None and declared.rows.counts == "both"
+        shown = Shown.BOTH if is_mean else Shown.RANGE
         attribute = Attribute(name, Role.QUASI, Kind.NUMBER, shown=shown)
         column = read_column(attribute, table.column(name), Schema((), render=self.render))
         if np.isnan(column.lo).any():
@@ -270,11 +269,6 @@ class _Reader:
                 " counts; audit with the policy that it was published under"
             )
         return column
-
-    def _is_mean(self, name: str) -> bool:
-        table = name.removesuffix(rows_column(""))
-        declared = self.model.tables.get(table)
-        return declared is not None and declared.rows.counts == "both"
 
     # Days.
 

@@ -31,17 +31,6 @@ OF_PUBLISHER = "paid"
 """What only who made them says of linked tables."""
 
 
-def require_no_trace(stated: Stated, trace: str | None) -> None:
-    """Raises InputError where a trace is given for linked tables, of which it would prove nothing
-    here that matching people with the original does not.
-    """
-    if stated.at("linked") is not None and trace is not None:
-        raise InputError(
-            "trace: is not used for linked tables, whose people the original alone is matched with;"
-            " leave it out"
-        )
-
-
 def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress) -> Iterator[Check]:
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
@@ -99,7 +88,8 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     for place in found:
         stated.note(*place)
     different = [at for at, one in found.items() if not is_close(stated.at(*at), one)]
-    lacking = sorted(_keys_of(stated, again) - {*stated.at("linked")})
+    asked = {*again["linked"], *([OF_PUBLISHER] if stated.verb == "publish" else [])}
+    lacking = sorted(asked - {*stated.at("linked")})
     broken = [p["model"] for p in again["promises"] if not p["holds"]]
     faults = [name for name, count in again["faults"].items() if count]
     if different or lacking or broken or faults:
@@ -138,11 +128,6 @@ def _of_linked(
     if has_original and stated.verb == "publish" and stated.at(*matching) is None:
         found[matching] = None  # nobody was matched when it was made
     return found
-
-
-def _keys_of(stated: Stated, again: Certificate) -> set[str]:
-    """What has to be stated of linked tables alone, be it nothing."""
-    return {*again["linked"], *([OF_PUBLISHER] if stated.verb == "publish" else [])}
 
 
 def _of_tables(tables: list[Json], has_original: bool) -> dict[tuple[str | int, ...], object]:

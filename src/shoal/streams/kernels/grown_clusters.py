@@ -1,8 +1,8 @@
 """Clusters that grow out of a record of a stream's buffer by the record that adds least loss.
 
-Throughout: near, leaf, base, parent, first, last and cost as in `kernels.stream_distances`;
-subject_ids and rows as in `kernels.nearest_clusters`. total (rows,) int32 is the loss of the
-growing box with each record, FAR for records that may not be taken.
+Throughout: near, leaf, base, parent, first, last and cost, and boxes, as in
+`kernels.stream_distances`; subject_ids and rows as in `kernels.nearest_clusters`. total (rows,)
+int32 is the loss of the growing box with each record, FAR for records that may not be taken.
 """
 
 from typing import NamedTuple
@@ -262,3 +262,239 @@ def _raise(near, j, hi, x, total, count):
     for i in range(count):
         if total[i] != FAR:
             total[i] += max(x, near[j, i]) - max(hi, near[j, i])
+
+
+@uncompiled_up_to(
+    lambda near, leaf, people, labels, k, tries, *_: (
+        (near.size + leaf.size) * (len(labels) // k**2 + tries * 2 * k)
+    )
+)
+@outer
+def regrouped(near, leaf, subject_ids, labels, k, tries, rounds, base, parent, first, last, cost):
+    """Two near clusters of k records are divided anew wherever that loses less.
+
+    labels: (n,) int32, changed in place. Below, members (clusters, k) int64 are the records of each
+    cluster; box c is that of cluster c, and the last two are those of a division that is tried.
+    Each cluster with its `tries` nearest, by the loss of the box over both; `rounds` times over,
+    what has not changed since its last visit left out. Of both clusters' records, the one farthest
+    from the cluster's box grows as in `grown`, until half of them are taken. Records of people who
+    are in both stay where they are, so that k different people make each cluster before and after.
+    Ties go to the earlier cluster and record.
+    """
+    points = StreamPoints(near, leaf)
+    trees = StreamTrees(base, parent, first, last, cost)
+    losses = leaf_losses(trees)
+    members = _members(labels, k)
+    clusters = len(members)
+    rest = clusters
+    grown = clusters + 1
+    boxes = empty_boxes(clusters + 2, points)
+    for c in range(clusters):
+        _set_box(members[c], c, points, boxes, trees)
+    both_ids = np.empty(2 * k, np.int64)
+    copies = StreamPoints(
+        np.empty((near.shape[0], 2 * k), np.int32), np.empty((leaf.shape[0], 2 * k), np.int32)
+    )
+    total = np.empty(2 * k, np.int32)
+    seen_in = np.zeros(subject_ids.max() + 1 if len(subject_ids) > 0 else 0, np.int64)
+    pair = 0
+    keys = np.empty(tries, np.int64)
+    # the clock ticks with every change: a pair is tried again once either cluster has changed
+    clock = 1
+    changed = np.ones(clusters, np.int64)
+    visited = np.zeros(clusters, np.int64)
+    for _ in range(rounds):
+        before = clock
+        for a in range(clusters):
+            size = _nearest_boxes(a, clusters, boxes, keys, trees)
+            since = visited[a]
+            visited[a] = clock
+            for h in range(size):
+                b = keys[h] & 0xFFFFFFFF
+                if max(changed[a], changed[b]) <= since:
+                    continue
+                pair += 2
+                fixed = _pool_both(subject_ids, members[a], members[b], both_ids, seen_in, pair)
+                if fixed == k:
+                    continue
+                # people in both are at the ends of the pool, one record in each half
+                pool = GrowthPool(copies, both_ids[fixed : 2 * k - fixed], total)
+                _divide(pool, a, grown, points, boxes, losses, trees)
+                _set_box(both_ids[k:], grown, points, boxes, trees)
+                _set_box(both_ids[:k], rest, points, boxes, trees)
+                if boxes.loss[grown] + boxes.loss[rest] >= boxes.loss[a] + boxes.loss[b]:
+                    continue
+                clock += 1
+                changed[a] = clock
+                changed[b] = clock
+                _set_cluster(a, both_ids[:k], rest, members, boxes)
+                _set_cluster(b, both_ids[k:], grown, members, boxes)
+        if clock == before:
+            break
+    for c in range(clusters):
+        for i in members[c]:
+            labels[i] = c
+
+
+@inner
+def _members(labels, k):
+    """The records of each cluster, rising, (clusters, k) int64."""
+    clusters = 0
+    for i in range(len(labels)):
+        clusters = max(clusters, labels[i] + 1)
+    members = np.empty((clusters, k), np.int64)
+    filled = np.zeros(clusters, np.int64)
+    for i in range(len(labels)):
+        if labels[i] >= 0:
+            members[labels[i], filled[labels[i]]] = i
+            filled[labels[i]] += 1
+    return members
+
+
+@inner
+def _set_box(records, c, points, boxes, trees):
+    """Makes box c that over some records, with its loss."""
+    near, leaf = points.near, points.leaf
+    lo, hi, node = boxes.lo, boxes.hi, boxes.node
+    base, parent, first, last = trees.base, trees.parent, trees.first, trees.last
+    loss = np.int64(0)
+    for j in range(near.shape[0]):
+        low = FAR
+        high = -FAR
+        for i in records:
+            low = min(low, near[j, i])
+            high = max(high, near[j, i])
+        lo[c, j] = low
+        hi[c, j] = high
+        loss += high - low
+    for j in range(leaf.shape[0]):
+        up = np.int64(base[j] + leaf[j, records[0]])
+        for i in records:
+            while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                up = np.int64(parent[up])
+        node[c, j] = up
+        loss += trees.cost[up]
+    boxes.loss[c] = loss
+
+
+@inner
+def _set_cluster(c, records, box, members, boxes):
+    """Makes cluster c these records, of this box."""
+    boxes.loss[c] = boxes.loss[box]
+    for i in range(members.shape[1]):
+        members[c, i] = records[i]
+    for j in range(boxes.lo.shape[1]):
+        boxes.lo[c, j] = boxes.lo[box, j]
+        boxes.hi[c, j] = boxes.hi[box, j]
+    for j in range(boxes.node.shape[1]):
+        boxes.node[c, j] = boxes.node[box, j]
+
+
+@inner
+def _nearest_boxes(a, clusters, boxes, keys, trees):
+    """Fills `keys` with the boxes whose union with box a loses least above their own; how many.
+
+    A key is what it loses in the upper half and the cluster in the lower one; they rise.
+    """
+    lo, hi, node, loss = boxes.lo, boxes.hi, boxes.node, boxes.loss
+    size = 0
+    for b in range(clusters):
+        if b == a:
+            continue
+        # both clusters are published as the union: it counts twice
+        more = -loss[a] - loss[b]
+        for j in range(lo.shape[1]):
+            more += 2 * np.int64(max(hi[a, j], hi[b, j]) - min(lo[a, j], lo[b, j]))
+        for j in range(node.shape[1]):
+            other = node[b, j]
+            up = node_over(node[a, j], trees.first[other], trees.last[other], trees)
+            more += 2 * trees.cost[up]
+        key = (more << 32) | b
+        if size < len(keys):
+            size += 1
+        elif key > keys[size - 1]:
+            continue
+        at = size - 1
+        while at > 0 and keys[at - 1] > key:
+            keys[at] = keys[at - 1]
+            at -= 1
+        keys[at] = key
+    return size
+
+
+@inner
+def _pool_both(subject_ids, mine, theirs, pool, seen_in, pair):
+    """Both clusters' records; mine of people in both come first, theirs last.
+
+    Returns how many people are in both.
+    seen_in: (people,) int64, all less than `pair`; work space.
+    """
+    k = len(mine)
+    if len(subject_ids) == 0:
+        for i in range(k):
+            pool[i] = mine[i]
+            pool[k + i] = theirs[i]
+        return 0
+    # people of mine are marked with `pair`, those of both with pair + 1
+    both = 0
+    for i in mine:
+        seen_in[subject_ids[i]] = pair
+    for i in theirs:
+        if seen_in[subject_ids[i]] == pair:
+            seen_in[subject_ids[i]] = pair + 1
+            both += 1
+            pool[2 * k - both] = i
+    first = 0
+    at = both
+    for i in mine:
+        if seen_in[subject_ids[i]] > pair:
+            pool[first] = i
+            first += 1
+        else:
+            pool[at] = i
+            at += 1
+    for i in theirs:
+        if seen_in[subject_ids[i]] <= pair:
+            pool[at] = i
+            at += 1
+    return both
+
+
+@inner
+def _divide(pool, a, box, points, boxes, losses, trees):
+    """Moves the record farthest from box a, and those it grows by, into the second half."""
+    ids, copies = pool.ids, pool.points
+    for i in range(len(ids)):
+        for j in range(copies.near.shape[0]):
+            copies.near[j, i] = points.near[j, ids[i]]
+        for j in range(copies.leaf.shape[0]):
+            copies.leaf[j, i] = points.leaf[j, ids[i]]
+    farthest = _farthest_from(a, pool, boxes, trees)
+    end = len(ids) - 1
+    swap_rows(farthest, end, pool)
+    set_box_to(end, box, copies, boxes, trees)
+    distances_from(end, copies, end, losses, trees, pool.total)
+    grow(pool, end, len(ids) // 2 - 1, box, boxes, losses, trees)
+
+
+@inner
+def _farthest_from(c, pool, boxes, trees):
+    """The row of the record that adds most to the loss of box c; of equals the earlier record."""
+    ids, near, leaf = pool.ids, pool.points.near, pool.points.leaf
+    lo, hi, node = boxes.lo, boxes.hi, boxes.node
+    parent, first, last, cost = trees.parent, trees.first, trees.last, trees.cost
+    farthest = np.int64(0)
+    most = np.int64(-1)
+    for i in range(len(ids)):
+        added = np.int64(0)
+        for j in range(near.shape[0]):
+            added += max(lo[c, j] - near[j, i], 0) + max(near[j, i] - hi[c, j], 0)
+        for j in range(leaf.shape[0]):
+            up = node[c, j]
+            while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
+                up = parent[up]
+            added += cost[up] - cost[node[c, j]]
+        if added > most or (added == most and ids[i] < ids[farthest]):
+            farthest = i
+            most = added
+    return farthest

@@ -28,20 +28,8 @@ from shoal.data.partition import Partition
 from shoal.data.stream import NEW, REUSE, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.kernels import candidates, nearest_clusters
-from shoal.streams.methods.emission import (
-    KIND_OF_LEFTOVER,
-    SNAP,
-    STAR_OR_DROP,
-    TICK,
-    ReusableClusters,
-    boxes,
-    codes_of,
-    emissions,
-    person_codes,
-    repaired,
-    tree_table,
-    with_effective_delay,
-)
+from shoal.streams.methods import emission
+from shoal.streams.methods.emission import ReusableClusters, boxes
 
 DELTA = {"help": "further records that may arrive before one leaves", "low": 2}
 BETA = {"help": "candidate clusters at most", "low": 1}
@@ -63,12 +51,12 @@ class Castle(StreamMethod):
     beta: int = field(default=50, metadata=BETA)
     mu: int = field(default=100, metadata=MU)
     keep: int = field(default=1000, metadata=KEEP)
-    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
-    snap: int = field(default=0, metadata=SNAP)
-    tick: int = field(default=1, metadata=TICK)
+    leftovers: str = field(default="star", metadata=emission.STAR_OR_DROP)
+    snap: int = field(default=0, metadata=emission.SNAP)
+    tick: int = field(default=1, metadata=emission.TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "CastlePublisher":
-        parameters = with_effective_delay(self, promises.k)
+        parameters = emission.with_effective_delay(self, promises.k)
         return CastlePublisher(parameters, space, promises, seed)
 
 
@@ -82,7 +70,7 @@ class CastlePublisher:
         self._space = space
         self._promises = promises
         self._seed = seed
-        self._leftover = KIND_OF_LEFTOVER[parameters.leftovers]
+        self._leftover = emission.KIND_OF_LEFTOVER[parameters.leftovers]
         slots, beta, d = parameters.delta + 1, parameters.beta, space.attributes
         self._trees = (space.bases, space.parent, space.first, space.last, space.cost)
         places = 8 << int(slots).bit_length()
@@ -104,7 +92,7 @@ class CastlePublisher:
             links,
             boxes,
             counts,
-            tree_table(space),
+            emission.tree_table(space),
         )
         self._held: dict[str, np.ndarray] = {
             "codes": codes,
@@ -128,7 +116,7 @@ class CastlePublisher:
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
         """Puts each record into its cluster; records that waited for the whole delay leave."""
         # compiled code takes records in until one has to leave, or lacks a value
-        codes = codes_of(self._space, arrivals.values)
+        codes = emission.codes_of(self._space, arrivals.values)
         lacking = np.isnan(arrivals.values).any(axis=1)
         slots, at = len(self._values), 0
         slot = arrivals.seq % slots
@@ -245,7 +233,7 @@ class CastlePublisher:
         slots = slots[np.argsort(self._held["seq"][slots])]
         records = self._records(slots)
         labels, count = self._split(records)
-        parts = repaired(self._space, self._promises, records, labels, count)
+        parts = emission.repaired(self._space, self._promises, records, labels, count)
         if not parts.count:  # the whole holds, though no way to part it was found that does
             parts = Partition(self._promises.capped(records, np.zeros(len(records), np.int32)), 1)
         lo, hi, loss = self._space.published_bounds(
@@ -274,7 +262,8 @@ class CastlePublisher:
 
         What is left of each person goes as a whole to the part whose loss grows least.
         """
-        k, people, costs = self._promises.k, person_codes(records.people), self._space.costs
+        k, costs = self._promises.k, self._space.costs
+        people = emission.person_codes(records.people)
         if (people.max() + 1 if len(people) else len(records)) < 2 * k:
             return np.zeros(len(records), np.int32), 1
         near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
@@ -355,7 +344,7 @@ class CastlePublisher:
         lo: np.ndarray,
         hi: np.ndarray,
     ) -> Emissions:
-        out = emissions(
+        out = emission.emissions(
             records, kind, cluster, self._release, self._now, made, lo, hi, self._reusable.number
         )
         self._release += 1

@@ -42,7 +42,7 @@ from shoal.errors import InputError
 from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine
 from shoal.search.refinery import Search
-from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup, stream_distances
+from shoal.streams.kernels import grown_clusters, nearest_clusters, stream_distances
 from shoal.streams.methods import emission
 
 # New clusters of a stream refined as table methods refine their classes, by k alone.
@@ -93,6 +93,11 @@ def refined(
     return found.labels, found.count
 
 
+PAPER: dict[str, str | bool] = {
+    **{"neighbour": "knn", "refine": "none", "leftovers": "star"},
+    **{"strict": False, "strict_release": False},
+}
+"""What preset=paper sets."""
 NEIGHBOURS = ("near", "knn", "grow")
 REACH = 3
 """With neighbour=near, a cluster grows among this many times k people."""
@@ -145,11 +150,8 @@ class Fads(StreamMethod):
 
     def __post_init__(self) -> None:
         if self.preset == "paper":
-            object.__setattr__(self, "neighbour", "knn")
-            object.__setattr__(self, "refine", "none")
-            object.__setattr__(self, "strict", False)
-            object.__setattr__(self, "strict_release", False)
-            object.__setattr__(self, "leftovers", "star")
+            for name, value in PAPER.items():
+                object.__setattr__(self, name, value)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "FadsPublisher":
         parameters = emission.with_effective_delay(self, promises.k)
@@ -314,7 +316,7 @@ class FadsPublisher:
             labels, count = grown_clusters.grown(near, leaf, people, picks, k, *costs)
         else:
             labels, count = grown_clusters.grown_near(near, leaf, people, picks, k, REACH, *costs)
-            regroup.regrouped(near, leaf, people, labels, k, TRIES, ROUNDS, *costs)
+            grown_clusters.regrouped(near, leaf, people, labels, k, TRIES, ROUNDS, *costs)
         return labels[place], count
 
     def snapshot(self) -> State:
