@@ -306,8 +306,9 @@ class PersonColumn:
 
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
-        texts = self._texts(rows).str.strip_chars(BLANKS).str.replace(",", ".")
-        return texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        if self.title in self._table.coded:
+            return self._numbers[self._table.column(self.title).codes[rows]]
+        return _numbers_in(self._texts(rows))
 
     def ranks_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
@@ -330,11 +331,21 @@ class PersonColumn:
         """The texts of an encoded column by their codes."""
         return self._table.column(self.title).texts
 
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        return _numbers_in(self._cells)
+
     def _texts(self, rows: np.ndarray | slice) -> pl.Series:
         """What some records hold."""
         if self.title in self._table.coded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
+
+
+def _numbers_in(texts: pl.Series) -> np.ndarray:
+    """(n,) float64, not a number where a text is none."""
+    plain = texts.str.strip_chars(BLANKS).str.replace(",", ".")
+    return plain.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
 
 
 def is_value(texts: pl.Series) -> np.ndarray:
