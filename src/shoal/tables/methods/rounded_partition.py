@@ -109,7 +109,7 @@ class Exchange:
 
 
 EXCHANGES = {
-    "light": Exchange(128, 2, 1, 1.0),
+    "light": Exchange(256, 4, 2, 1.0),
     "exchange": Exchange(1024, 8, 3, 0.0),
     "full": Exchange(1024, 16, 3, 0.5),
     "thorough": Exchange(1024, 16, 3, 0.5),
