@@ -12,16 +12,8 @@ from shoal.auditor.ledger.export import parts_of
 from shoal.auditor.ledger.release_view import COMPANY
 from shoal.auditor.ledger.terms import Values, compared, joined, mode_of, returns_people, values_of
 from shoal.connectors import files
-from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.private import (
-    DeferredRecords,
-    Identities,
-    KnownPeople,
-    NamedPeople,
-    as_numbers,
-    read_originals,
-    token_of,
-)
+from shoal.connectors.ledger import DATA, Ledger, private
+from shoal.connectors.ledger.private import DeferredRecords, Identities, KnownPeople, NamedPeople
 from shoal.data.findings import counted_rows
 from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
@@ -146,7 +138,7 @@ class CandidateRecords:
     @property
     def subjects(self) -> np.ndarray | None:
         """(n,) uint64 tokens, None where every record is its own person."""
-        return None if self.subject is None else as_numbers(self.table.frame[self.subject])
+        return None if self.subject is None else private.as_numbers(self.table.frame[self.subject])
 
     def shows_new(self, kept: np.ndarray | slice = slice(None)) -> bool:
         """Whether a release of these records shows anything new; kept: (n,) bool."""
@@ -282,7 +274,7 @@ def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
 def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     """The whole records of the last release, where the method needs them; else none."""
     ledger, subject = terms.ledger, terms.policy.subject
-    originals = read_originals(ledger) if terms.method.needs == "originals" else None
+    originals = private.read_originals(ledger) if terms.method.needs == "originals" else None
     if originals is not None:
         frame, records = originals
         return CandidateRecords.of(frame.select(columns), subject, records)
@@ -373,7 +365,7 @@ def people_of(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> N
         return NamedPeople()
     leaves = operations_of(frame, terms) == DELETE
     key = terms.ledger.key
-    waiting = as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
+    waiting = private.as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
     known = KnownPeople(terms.ledger)
     known.add_and_count_known(waiting, deferred.named)
     taken, named = 0, deferred.named.only(waiting)
@@ -401,7 +393,7 @@ def tokens_of(frame: pl.DataFrame, subject: str, no_names: list[str], key: bytes
     absent = names_of_nobody(no_names)
     distinct = names.unique()
     people = [person_name(name or "") for name in distinct.to_list()]
-    tokens = [None if name in absent else token_of(name, key) for name in people]
+    tokens = [None if name in absent else private.token_of(name, key) for name in people]
     column = names.replace_strict(
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )

@@ -13,15 +13,8 @@ from pydantic import BaseModel
 
 from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
-from shoal.data import notebook
-from shoal.data.regular_files import (
-    Json,
-    RepeatedKey,
-    distinct_keys,
-    path_text,
-    readable,
-    require_regular,
-)
+from shoal.data import notebook, regular_files
+from shoal.data.regular_files import Json, RepeatedKey
 from shoal.data.room import bytes_of
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -314,10 +307,10 @@ _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _map
 
 def read_mapping(path: str | Path, what: str = "policy") -> Json:
     """What a YAML, JSON or TOML file holds; raises InputError with the line that is at fault."""
-    path = Path(path_text(path, what))
-    require_regular(path, what)
+    path = Path(regular_files.path_text(path, what))
+    regular_files.require_regular(path, what)
     try:
-        with readable(f"{what} '{path}'"):
+        with regular_files.readable(f"{what} '{path}'"):
             text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{what} '{path}': is not UTF-8; convert it{_or_table(path)}") from None
@@ -329,7 +322,7 @@ def read_mapping(path: str | Path, what: str = "policy") -> Json:
                 raise _Malformed("a key has more than 100 parts")
             content = tomllib.loads(text)
         elif path.suffix == ".json":
-            content = json.loads(text, object_pairs_hook=distinct_keys)
+            content = json.loads(text, object_pairs_hook=regular_files.distinct_keys)
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
         if _is_beyond_reason(content):

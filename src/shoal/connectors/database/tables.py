@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 from polars import selectors
 
+from shoal.connectors.database import session as sql
 from shoal.connectors.database.address import (
     CERTIFICATES,
     RELEASES,
@@ -24,19 +25,7 @@ from shoal.connectors.database.address import (
     require_whole,
 )
 from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import (
-    KEEPING,
-    DatabaseRefusal,
-    Session,
-    SqlColumn,
-    TableName,
-    cell_of,
-    keep_line,
-    kept_line,
-    quoted,
-    require_rights,
-    rows_as_text,
-)
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
 from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.location import is_taken
@@ -59,7 +48,7 @@ def certificate_of(address: TableAddress) -> bytes | None:
 
 
 def _certificate(session: Session, table: TableName) -> str | None:
-    line = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
+    line = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
     return None if line is None else line[1]
 
 
@@ -86,10 +75,10 @@ def rows_of_table(
             f"{address.where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
             " that drops the column (role: drop)"
         )
-    require_rights(session, {table: ["SELECT"]})
+    sql.require_rights(session, {table: ["SELECT"]})
     order = _order(session, address, table, columns)
     by = ", ".join(order.values())
-    frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
+    frame = sql.rows_as_text(session, table, columns, f"ORDER BY {by}")
     if ROW in names:
         _check_numbers(frame, address)
         frame = frame.drop(ROW)
@@ -109,7 +98,7 @@ def _order(
     names = list(address.order) or key or [EVERY]
     if names == [EVERY]:
         return by_name
-    hidden = {name: cell_of(name) for name in key}
+    hidden = {name: sql.cell_of(name) for name in key}
     unknown = [name for name in names if name not in hidden | by_name]
     if unknown:
         raise InputError(
@@ -178,7 +167,7 @@ class TableDraft:
         run = self.session.execute
         if self.session.columns(self.table):
             self.session.drop(self.table)
-        run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
+        run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {sql.quoted(self.table.name)}")
         keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
 
 
@@ -192,7 +181,9 @@ def column_findings(session: Session, names: Sequence[str]) -> list[str]:
 
 def create_release(session: Session, table: TableName, types: Mapping[str, object]) -> None:
     """An empty table for a release, its rows numbered. types: of its columns."""
-    cells = ", ".join(f"{quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items())
+    cells = ", ".join(
+        f"{sql.quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items()
+    )
     session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {cells})")
 
 
@@ -211,7 +202,7 @@ def keep_certificate(
     certificate, or of the rows that it was made for.
     """
     line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
-    keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
+    sql.keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
     session.run_deferred()
     found = rows_of_table(session, address, table)[1], _certificate(session, table)
     if found != (sha256, certificate):
@@ -254,7 +245,9 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
         raise InputError(f"{where}: {wrong[0]}")
     columns = session.columns(table)
     replaced = ("OWNERSHIP", "SELECT") if columns and replace else ()
-    require_rights(session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): KEEPING})
+    sql.require_rights(
+        session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): sql.KEEPING}
+    )
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)
@@ -288,7 +281,7 @@ def taken_finding(is_there: bool, kept: str, owner: str) -> str:
 
 
 def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
-    known = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
+    known = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
     try:
         _, sha256 = rows_of_table(session, address, table)
     except InputError:

@@ -10,16 +10,9 @@ from typing import TypeAlias
 
 import polars as pl
 
+from shoal.connectors import dialect as dialects
 from shoal.connectors import files
-from shoal.connectors.dialect import (
-    UTF8,
-    Dialect,
-    Reading,
-    codec_of,
-    default_dialect,
-    is_written_in,
-    reading_as_stated,
-)
+from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.location import FRAME, Location
@@ -369,7 +362,7 @@ class PolicyTables:
         """
         read, write = self.model.read, self.model.write
         kind = Location(output_path).kind
-        base = default_dialect(kind)
+        base = dialects.default_dialect(kind)
         if found is not None and kind.is_delimited:
             same = Location(input_path).kind == kind
             base = replace(found, delimiter=found.delimiter if same else base.delimiter)
@@ -377,7 +370,7 @@ class PolicyTables:
             base = replace(base, delimiter=delimiter)
         named = write.encoding or read.encoding
         if named is not None:
-            codec = codec_of(named)
+            codec = dialects.codec_of(named)
             assert codec is not None  # the policy was checked
             is_same = found is not None and codec == found.encoding
             mark = codec == _UTF8_WITH_MARK or (is_same and found is not None and found.bom)
@@ -430,10 +423,12 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
         output = Certificate.load(beside).get("output") or {}
     except InputError:
         return None  # an audit needs no certificate
-    stated = reading_as_stated(output.get("dialect"))
+    stated = dialects.reading_as_stated(output.get("dialect"))
     if _is_same(stated, asked) or files.table_sha256(path) != output.get("sha256"):
         return None
-    if _codec(stated) != UTF8 and not is_written_in(_content(path, asked), _codec(stated)):
+    if _codec(stated) != dialects.UTF8 and not dialects.is_written_in(
+        _content(path, asked), _codec(stated)
+    ):
         return None
     return stated
 
@@ -445,7 +440,7 @@ def _is_same(stated: Reading, asked: Reading) -> bool:
 
 
 def _codec(reading: Reading) -> str:
-    return (codec_of(reading.encoding) if reading.encoding else None) or UTF8
+    return (dialects.codec_of(reading.encoding) if reading.encoding else None) or dialects.UTF8
 
 
 def _content(path: str, asked: Reading) -> bytes:

@@ -44,17 +44,8 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, SearchingPartitioner
+from shoal.search import points as geometry
 from shoal.search.efforts import Effort
-from shoal.search.points import (
-    BLOCK,
-    SCALE,
-    blocks_of,
-    in_blocks,
-    merged,
-    people_of,
-    points_of,
-    principal,
-)
 from shoal.search.refinement import refine
 from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of, require_people
@@ -113,7 +104,7 @@ class TClosenessByExchange(SearchingPartitioner):
         "Shoal's own: t-closeness for several sensitive attributes by exchange between classes."
     )
 
-    scale: str = field(default="deviation", metadata=SCALE)
+    scale: str = field(default="deviation", metadata=geometry.SCALE)
     neighbours: int = parameter(
         "nearest classes that a class exchanges records with: more is slower and loses less",
         default=16,
@@ -130,7 +121,7 @@ class TClosenessByExchange(SearchingPartitioner):
         default=30,
         low=1,
     )
-    block: int = field(default=1 << 15, metadata=BLOCK)
+    block: int = field(default=1 << 15, metadata=geometry.BLOCK)
 
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
@@ -193,7 +184,7 @@ class TClosenessByExchange(SearchingPartitioner):
                 break
         else:
             return None
-        points = principal(points_of(matrix, self.scale))
+        points = geometry.principal(geometry.points_of(matrix, self.scale))
         targets = targets_of(promises, matrix.records)
         for first in range(0, count, TOGETHER):
             rows = np.sort(order[starts[first] : starts[min(first + TOGETHER, count)]])
@@ -201,7 +192,7 @@ class TClosenessByExchange(SearchingPartitioner):
             search = _ExchangeSearch(
                 self,
                 near,
-                people_of(matrix.take(rows)),
+                geometry.people_of(matrix.take(rows)),
                 promises.k,
                 targets.take(rows),
                 rng,
@@ -216,15 +207,15 @@ class TClosenessByExchange(SearchingPartitioner):
     def _exchanged(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, brief: bool
     ) -> Partition:
-        points = principal(points_of(matrix, self.scale))
+        points = geometry.principal(geometry.points_of(matrix, self.scale))
         targets = targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             search = _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng, brief)
             return search.classes()
 
-        labels = in_blocks(matrix, points, targets, self.block, promises.k, cluster)
-        return merged(points, labels, targets)
+        labels = geometry.in_blocks(matrix, points, targets, self.block, promises.k, cluster)
+        return geometry.merged(points, labels, targets)
 
 
 def _is_tight(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> bool:
@@ -331,7 +322,7 @@ class _ExchangeSearch:
         """Step 2: classes of `size` or one more, each spread over sensitive values."""
         labels = np.empty(self.points.shape[1], dtype=np.int32)
         count = 0
-        for rows in blocks_of(self.points, self.targets, 8 * size, size):
+        for rows in geometry.blocks_of(self.points, self.targets, 8 * size, size):
             own = _dealt(self.targets.codes[rows, 0], max(len(rows) // size, 1), self.rng)
             labels[rows] = own + count
             count += int(own.max()) + 1
