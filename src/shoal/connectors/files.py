@@ -24,7 +24,7 @@ from shoal.connectors import delimited, formats, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
-from shoal.connectors.formats.parquet_arrow import read_columns
+from shoal.connectors.formats import read_columns
 from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.data import cores, regular_files
 from shoal.data.regular_files import file_sha256 as file_sha256

@@ -7,8 +7,8 @@ from typing import Any
 from shoal.connectors.party.messages import MessageKind
 from shoal.fusion import id_join
 from shoal.fusion.columns import column_head, most_column
+from shoal.fusion.conversation import in_pieces, spoken, unchanged
 from shoal.fusion.ground import REFUSED, VALID
-from shoal.fusion.kinds import in_pieces, spoken, unchanged
 from shoal.fusion.methods.party_tds import NOTHING
 from shoal.fusion.secure_maximum import KEYS, SHARES, most_shares
 from shoal.fusion.wire.parser import Limit, Terms, is_count, parse_json

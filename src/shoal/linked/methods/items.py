@@ -25,10 +25,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.errors import InputError
-from shoal.linked.known_rows import KnownRows
+from shoal.linked.known_rows import KnownRows, ValueTrees
 from shoal.linked.methods import bundles as bundling
 from shoal.linked.methods.bundles import OrderedBundles
-from shoal.linked.value_trees import ValueTrees
 from shoal.protocols import BundlePromises, Bundler
 
 SIZES = (2, 5, 20, 100, 500)
