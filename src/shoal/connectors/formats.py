@@ -9,7 +9,6 @@ from typing import BinaryIO
 import polars as pl
 
 from shoal.connectors import delimited, parquet_parts, typed
-from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import Reading, default_dialect, whole
 from shoal.connectors.format import Asked, Form, Format, SourceFile
 from shoal.data.regular_files import CELL, most_unpacked, require_room
@@ -75,7 +74,7 @@ class JsonLines(Format):
             for name, dtype in frame.schema.items()
             if dtype.is_float() and frame[name].is_infinite().any()
         ]  # which JSON can't say
-        frame = with_moments_as_text(frame).with_columns(pl.col(endless).cast(pl.String))
+        frame = delimited.with_moments_as_text(frame).with_columns(pl.col(endless).cast(pl.String))
         frame.write_ndjson(file)
 
 

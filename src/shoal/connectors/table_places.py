@@ -20,7 +20,7 @@ from shoal.connectors.database.address import (
     of_table,
     parse,
 )
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import opened
 from shoal.connectors.dialect import AS_FOUND
 from shoal.connectors.formats import SUFFIXES
 from shoal.connectors.location import DATABASES, Location

@@ -20,7 +20,6 @@ from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, parse
-from shoal.connectors.database.release_tables import ListedRelease
 from shoal.connectors.frames import Frame, FrameT, like, nan_in
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
@@ -380,7 +379,7 @@ class LedgerTable:
 
     ledger: Ledger
     address: TableAddress
-    last: ListedRelease | None = None
+    last: release_tables.ListedRelease | None = None
 
     def catch_up(self) -> int:
         """Writes the releases that the ledger holds and the table lacks; how many these were.

@@ -24,8 +24,7 @@ from shoal.connectors.database.address import (
     TableAddress,
     require_whole,
 )
-from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName, opened
 from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.location import is_taken
