@@ -25,10 +25,9 @@ from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
 from shoal.connectors.location import PARQUET, Location, is_taken
-from shoal.data import cores, regular_files
+from shoal.data import cores, regular_files, warnings
 from shoal.data.regular_files import file_sha256 as file_sha256
 from shoal.data.table import Table
-from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, system_error
 
 
@@ -70,7 +69,7 @@ def read_as(
         from shoal.connectors.database.release_tables import read_table
 
         frame, digest, nans = read_table(place.address, reading)
-        return SourceFile(Table(frame), digest, remarks=nan_remarks(nans))
+        return SourceFile(Table(frame), digest, remarks=warnings.nan_remarks(nans))
     if place.is_many:
         return _read_parts(path, reading)
     kind = place.kind if kind is None else formats.format_of(kind)
@@ -102,7 +101,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             read = [formats.read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
-        remarks = nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
+        remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
         return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
     except OSError as failed:
         raise unreadable(path, failed) from None

@@ -11,9 +11,8 @@ import polars as pl
 from shoal.connectors import delimited, parquet_parts, typed
 from shoal.connectors.dialect import Reading, default_dialect, whole
 from shoal.connectors.format import Asked, Form, Format, SourceFile
-from shoal.data.regular_files import CELL, most_unpacked, require_room
+from shoal.data import regular_files, warnings
 from shoal.data.table import Table
-from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, MissingExtraError
 
 PACKED = ".gz"
@@ -104,18 +103,18 @@ class Orc(Format):
                 f"{where}: needs PyArrow, of the extra 'spark'", "spark"
             ) from None
         damaged = InputError(f"{where}: {typed.INCOMPLETE.format('orc')}")
-        most = most_unpacked(Path(path).stat().st_size, reading.unpacked)
+        most = regular_files.most_unpacked(Path(path).stat().st_size, reading.unpacked)
         try:
             with open(path, "rb") as file:
                 footer = orc.ORCFile(file)
                 schema, cells = footer.schema, footer.nrows * len(footer.schema)
                 if len({*schema.names}) < len(schema):
                     raise InputError(f"{where}: two columns have one name; rename one of them")
-                require_room(CELL * cells, most, where)
+                regular_files.require_room(regular_files.CELL * cells, most, where)
             batches, size = [], 0
             for batch in dataset.dataset(path, format="orc").to_batches(batch_size=ROWS):
                 size += batch.nbytes
-                require_room(size, most, where)
+                regular_files.require_room(size, most, where)
                 batch.validate(full=True)  # Polars takes every text for UTF-8
                 batches.append(batch)
             with typed.table_errors(path, ".orc", where):
@@ -126,7 +125,7 @@ class Orc(Format):
             if failed.errno is not None:  # the system's: said by whoever opens files
                 raise
             raise damaged from None
-        remarks = nan_remarks(typed.nan_counts(frame, reading))
+        remarks = warnings.nan_remarks(typed.nan_counts(frame, reading))
         return SourceFile(Table(typed.plain(frame, where, reading)), remarks=remarks)
 
 
@@ -147,7 +146,7 @@ class Columnar(Format):
         if self.is_parquet:
             parquet_parts.refuse_versions(Path(path))
         frame, unread, nans = read_columns(path, self, reading)
-        return SourceFile(Table(frame), remarks=nan_remarks(nans), unread=unread)
+        return SourceFile(Table(frame), remarks=warnings.nan_remarks(nans), unread=unread)
 
     def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
         # a dictionary would carry along values that no cell shows

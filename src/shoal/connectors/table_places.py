@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from shoal.connectors import dialect, formats
 from shoal.connectors.database.address import (
     CERTIFICATES,
     POSTGRESQL,
@@ -21,8 +22,6 @@ from shoal.connectors.database.address import (
     parse,
 )
 from shoal.connectors.database.session import opened
-from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.formats import SUFFIXES
 from shoal.connectors.location import DATABASES, Location
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
@@ -211,7 +210,7 @@ def _in_folder(folder: Path, beside: Collection[Path]) -> dict[str, TablePlace]:
     places: dict[str, TablePlace] = {}
     findings = []
     for path in sorted(folder.iterdir()):
-        suffix = next((end for end in SUFFIXES if path.name.lower().endswith(end)), None)
+        suffix = next((end for end in formats.SUFFIXES if path.name.lower().endswith(end)), None)
         if suffix is None or path.name.startswith((".", "_")) or path.resolve() in beside:
             continue
         name = path.name[: -len(suffix)]
@@ -228,7 +227,7 @@ def _sheets(place: Location) -> dict[str, TablePlace]:
     """The visible sheets of a workbook; of one alone, people."""
     from shoal.connectors import workbooks
 
-    names, _ = workbooks.first_rows(place, AS_FOUND, 0)
+    names, _ = workbooks.first_rows(place, dialect.AS_FOUND, 0)
     if len(names) == 1:
         return {PEOPLE: TablePlace(place, names[0])}
     return {name: TablePlace(place, name) for name in names}

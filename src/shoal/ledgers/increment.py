@@ -8,17 +8,15 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger.export import parts_of
-from shoal.auditor.ledger.release_view import COMPANY
+from shoal.auditor.ledger import export, release_view
 from shoal.auditor.ledger.terms import Values, compared, joined, mode_of, returns_people, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger, private
 from shoal.connectors.ledger.private import DeferredRecords, Identities, KnownPeople, NamedPeople
+from shoal.data import ledger_view, warnings
 from shoal.data.findings import counted_rows
-from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
 from shoal.data.table import Table
-from shoal.data.warnings import REMOVED_ROLES
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
 from shoal.policy.binding.table import BoundTable, bound_table
@@ -48,8 +46,8 @@ class Terms:
     @property
     def guards(self) -> str:
         """What keeps the releases safe together, as their certificates state it."""
-        is_company = self.returns_people and mode_of(self.policy.model) == TOGETHER
-        return COMPANY if is_company else str(self.method.guards)
+        is_company = self.returns_people and mode_of(self.policy.model) == ledger_view.TOGETHER
+        return release_view.COMPANY if is_company else str(self.method.guards)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -81,7 +79,7 @@ class Terms:
         if not releases:
             return self
         table: Values = {name: Counter() for name in names}
-        for part in parts_of(ledger, releases[-1]):
+        for part in export.parts_of(ledger, releases[-1]):
             frame = files.read_as(ledger.folder(part) / DATA).frame
             own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy.model, names)
             table = joined(table, own)
@@ -259,7 +257,7 @@ def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
     """
     known = [INSERT, UPDATE, DELETE]
     for cells in frame.get_columns():
-        if terms.policy.role_of(cells.name) not in REMOVED_ROLES:
+        if terms.policy.role_of(cells.name) not in warnings.REMOVED_ROLES:
             continue
         said = cells.cast(pl.String).drop_nulls().str.to_lowercase()
         changes = (said != INSERT).sum()

@@ -12,16 +12,12 @@ from dataclasses import replace as replaced
 import numpy as np
 import polars as pl
 
-from shoal.auditor.description import policy_sha256
+from shoal.auditor import description, verdict
 from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.linked.reading import described_output
-from shoal.auditor.verdict import require_kept
-from shoal.connectors import files
+from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
-from shoal.connectors.location import JSON_LINES
-from shoal.connectors.outputs import check_not_read, misplaced
-from shoal.connectors.traces import private_draft
 from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
@@ -89,13 +85,13 @@ def publish_linked(
     target.check([*read, *policy.files], replace)
     if trace is not None:
         for name in read:
-            check_not_read(trace, name, policy.files)
-        InputError.raise_for(misplaced("release", [target.place], trace))
+            outputs.check_not_read(trace, name, policy.files)
+        InputError.raise_for(outputs.misplaced("release", [target.place], trace))
     policy.build_method(VERB)
     progress("reading the tables")
     own = linked_files.read_linked(source, problem, further)
     tables, recoded, seconds = _recoded(own, problem, progress)
-    with private_draft(trace) as unfinished, target.draft(replace) as draft:
+    with traces.private_draft(trace) as unfinished, target.draft(replace) as draft:
         progress("writing the release")
         _write(recoded, draft, target, problem)
         progress("reading the release back")
@@ -111,9 +107,9 @@ def publish_linked(
             ),
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*linked_files.linked_warnings(own, problem))
-        require_kept(certificate, WITHHELD)
+        verdict.require_kept(certificate, WITHHELD)
         if unfinished is not None:  # whose row is whose, for the owner alone
-            files.write(key_map(tables, recoded), unfinished, JSON_LINES)
+            files.write(key_map(tables, recoded), unfinished, location.JSON_LINES)
         draft.certify(certificate.to_json())
     audit = replaced(audit, certificate=certificate)
     return LinkedPublication({name: one.frame for name, one in recoded.items()}, audit)
@@ -159,7 +155,7 @@ def _recoded(
         templates = method.bundle(bundles_of(tables), promises, rng)
     seconds = time.process_time() - began
     progress("recoding")
-    asked = policy_sha256(policy, VERB, without=("write",))
+    asked = description.policy_sha256(policy, VERB, without=("write",))
     drawn = unforeseen(own, f"{policy.model.seed} {asked}", require_key(policy.model), templates)
     drafts = recode(tables, templates, promises.k, drawn)
     return tables, drafts, seconds

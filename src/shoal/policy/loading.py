@@ -13,9 +13,8 @@ from pydantic import BaseModel
 
 from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
-from shoal.data import notebook, regular_files
+from shoal.data import notebook, regular_files, room
 from shoal.data.regular_files import Json, RepeatedKey
-from shoal.data.room import bytes_of
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.checked import checked
@@ -404,7 +403,7 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
     encoding, delimiter = read.encoding, read.delimiter
     if write is not None:
         encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
-    unpacked = None if read.unpacked is None else bytes_of(read.unpacked)
+    unpacked = None if read.unpacked is None else room.bytes_of(read.unpacked)
     if write is not None:
         return Reading(
             encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked

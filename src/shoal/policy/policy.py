@@ -21,9 +21,8 @@ from shoal.data.regular_files import Json, path_text
 from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy import consistency, loading, registry
+from shoal.policy import consistency, given_trees, loading, registry
 from shoal.policy.checked import checked
-from shoal.policy.given_trees import with_written_trees
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, method_as_written
 from shoal.protocols import NamedMethod
@@ -79,7 +78,7 @@ class Policy(Figures):
         cls, content: Mapping[str, Any], base: str | Path = ".", what: str = "policy"
     ) -> Policy:
         """A policy from plain dicts; raises InputError with every finding. what: its name there."""
-        model = checked(PolicyModel, with_written_trees(content), what)
+        model = checked(PolicyModel, given_trees.with_written_trees(content), what)
         InputError.raise_for(consistency.contradictions(model))
         model.add_person()
         return cls(model, Path(base))

@@ -13,8 +13,7 @@ from shoal.data.option import Option, Request, option
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.errors import InputError
-from shoal.policy import options
-from shoal.policy.parameters import build, check_together
+from shoal.policy import options, parameters
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import Others, OthersLike
@@ -160,9 +159,9 @@ def publish_options(words: Mapping[str, Any]) -> PublishOptions:
         for name, one in known.items()
         if words.get(name) is not None
     }
-    asked: PublishOptions = build(PublishOptions, "publish", given)
+    asked: PublishOptions = parameters.build(PublishOptions, "publish", given)
     named = {name: replace(one, form=name) for name, one in known.items()}
-    check_together("publish", named, vars(asked))
+    parameters.check_together("publish", named, vars(asked))
     return asked
 
 

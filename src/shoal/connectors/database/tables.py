@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 from polars import selectors
 
+from shoal.connectors import delimited, location
 from shoal.connectors.database import session as sql
 from shoal.connectors.database.address import (
     CERTIFICATES,
@@ -25,9 +26,7 @@ from shoal.connectors.database.address import (
     require_whole,
 )
 from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName, opened
-from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.location import is_taken
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, PartyError
 
@@ -152,7 +151,7 @@ class TableDraft:
         """Puts all records; whatever is neither number nor day as text."""
         InputError.raise_for(column_findings(self.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
-        frame = with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
+        frame = delimited.with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
         create_release(self.session, self.unnamed, frame.schema)
         self.session.insert(self.unnamed, numbered(frame))
 
@@ -253,7 +252,7 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
     if not is_release or _certificate(session, table) is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise is_taken(where, "table")
+        raise location.is_taken(where, "table")
     if not _is_as_certified(session, address, table):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"

@@ -37,16 +37,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data import numbers, option
 from shoal.data.matrix import Matrix
-from shoal.data.numbers import alike
-from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search import points as geometry
+from shoal.search import refinement
 from shoal.search.efforts import Effort
-from shoal.search.refinement import refine
 from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of, require_people
 from shoal.search.targets import Targets, least_size, targets_of
@@ -105,18 +104,18 @@ class TClosenessByExchange(SearchingPartitioner):
     )
 
     scale: str = field(default="deviation", metadata=geometry.SCALE)
-    neighbours: int = parameter(
+    neighbours: int = option.parameter(
         "nearest classes that a class exchanges records with: more is slower and loses less",
         default=16,
         low=1,
     )
-    aim: str = parameter(
+    aim: str = option.parameter(
         "what is kept small: squared errors to the means of classes, or the width of"
         " published cells, for which the table is also cut and the better taken",
         default="means",
         choices=("means", "spans"),
     )
-    rounds: int = parameter(
+    rounds: int = option.parameter(
         "times that all classes look for exchanges at most, each time anew with near ones",
         default=30,
         low=1,
@@ -200,7 +199,7 @@ class TClosenessByExchange(SearchingPartitioner):
             )
             labels[rows] = search.repaired(labels[rows] - np.int32(first)) + first
         found = repair(matrix, Partition.of(labels), promises)
-        return refine(
+        return refinement.refine(
             matrix, found, promises, short_search(matrix, resizes=True), rng, tell=progress
         )
 
@@ -229,7 +228,7 @@ def _holds_as_it_is(matrix: Matrix, promises: Promises) -> bool:
     """Whether most records are in classes that hold where those that are alike are one class."""
     cells, count = np.zeros(matrix.records, dtype=np.int64), 1
     for codes in matrix.codes.T:
-        cells = alike((cells, codes), matrix.records)
+        cells = numbers.alike((cells, codes), matrix.records)
         count = int(cells.max(initial=0)) + 1
         if count * promises.k > matrix.people:
             return False
