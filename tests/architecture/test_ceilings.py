@@ -14,15 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_900,
-    "logical lines": 74_400,
-    "modules of more than 3 lines": 443,
-    "lines of imports": 7_310,
+    "lines": 117_480,
+    "logical lines": 74_260,
+    "modules of more than 3 lines": 428,
+    "lines of imports": 6_940,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 22,
     "parameters annotated with Policy": 80,
     "dict[str, Any] and dict[str, object]": 126,
-    "functions of 8 or more parameters": 12,
+    "functions of 8 or more parameters": 11,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 0,
