@@ -13,8 +13,7 @@ import sys
 import polars as pl
 
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import quoted
+from shoal.connectors.database.session import opened, quoted
 
 
 def load(source: str, original: str) -> None:

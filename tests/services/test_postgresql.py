@@ -20,11 +20,10 @@ from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.catalogue import ForeignKey
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import opened
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
-from shoal.connectors.table_places import table_places
+from shoal.connectors.table_places import ForeignKey, table_places
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked

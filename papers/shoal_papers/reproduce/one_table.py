@@ -30,7 +30,8 @@ from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
-from shoal.utility import Classification, Discernibility
+from shoal.utility.class_sizes import Discernibility
+from shoal.utility.classification import Classification
 
 WARM_UP = 300  # records
 PATIENCE = 20.0  # CPU seconds, after which nothing is repeated any more

@@ -427,7 +427,7 @@ PAPER = Paper(
         "shoal_papers.baselines.mondrian_relaxed",
         "shoal.tables.methods.rounded_partition",
         "shoal.utility.classification",
-        "shoal.utility.discernibility",
+        "shoal.utility.class_sizes",
         "shoal_papers.reproduce.data_sets",
         "shoal_papers.reproduce.one_table",
         "shoal_papers.reproduce.table_bench",

@@ -382,7 +382,7 @@ PAPER = Paper(
         "shoal_papers.baselines.tcloseness_merge",
         "shoal_papers.baselines.tcloseness_t_first",
         "shoal.privacy.t_closeness",
-        "shoal.utility.generalized_loss",
+        "shoal.utility.gcp",
         "shoal.utility.squared_error",
         "shoal_papers.reproduce.data_sets",
         "shoal_papers.reproduce.closeness_bench",

@@ -6,30 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import (
-    ClassValues,
-    Share,
-    class_values,
-    counted,
-    exact,
-    mode,
-    newcombe,
-    over,
-    parts_of_people,
-    people_in,
-    scaled,
-    wilson,
-)
-from shoal.attacks.scores import (
-    ATTACKERS,
-    SURE,
-    Attackers,
-    Guesses,
-    Near,
-    drawn_trials,
-    judged,
-    near_values,
-)
+from shoal.attacks import counts as counting
+from shoal.attacks import scores as scoring
+from shoal.attacks.counts import ClassValues, Share
+from shoal.attacks.scores import Attackers, Guesses, Near
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, ShownRelease, Trial
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
@@ -71,25 +51,25 @@ class Inference(Attack):
 
     def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name."""
-        trials = drawn_trials(scene, self.number)
+        trials = scoring.drawn_trials(scene, self.number)
         return {name: self._attribute(scene, trials, name) for name in scene.release.sensitive}
 
     def _attribute(self, scene: AttackScene, trials: list[Trial], name: str) -> Findings:
-        counts = class_values(scene.release, name)
+        counts = counting.class_values(scene.release, name)
         column = scene.release.sensitive[name]
-        near = near_values(column, counts.totals > 0, self.tolerance)
+        near = scoring.near_values(column, counts.totals > 0, self.tolerance)
         found = _exact(scene.release, counts, column.codes, near)
         if near is not None:
             found |= {"tolerance": near.tolerance, "tolerance_share": self.tolerance}
         if _too_many(counts, scene):
             why = "too many values to try each"
             return found | {"attackers": None, "gain": None, "why": why}
-        names = (*ATTACKERS, LEARNED) if self.learned else ATTACKERS
+        names = (*scoring.ATTACKERS, LEARNED) if self.learned else scoring.ATTACKERS
         tried = {attacker: _Tried() for attacker in names}
         for trial in trials:
             own = counts
             if trial.release is not scene.release:
-                own = class_values(trial.release, name)
+                own = counting.class_values(trial.release, name)
             counted_by = Attackers.on(trial.release.boxes, own)
             _try(tried, counted_by.guesses, trial, name, near)
             if self.learned:
@@ -121,25 +101,29 @@ def _exact(
     Who has several records is met by one of them, drawn at random.
     """
     kept = release.labels >= 0
-    label, values, parts = release.labels[kept], codes[kept], parts_of_people(release)[kept]
+    label, values, parts = (
+        release.labels[kept],
+        codes[kept],
+        counting.parts_of_people(release)[kept],
+    )
     totals = np.bincount(values, parts, minlength=len(counts.totals))[None]
     whole = totals if near is None else near.summed(totals)
     if near is None:
-        most, hits = mode(counts, label, values)
+        most, hits = counting.mode(counts, label, values)
     else:
         most, hits = _window(counts, label, values, release.persons[kept], near)
-    sure = most >= SURE * counts.people - 1e-9
+    sure = most >= scoring.SURE * counts.people - 1e-9
     in_sure, surely = np.zeros(len(kept), dtype=bool), sure[label]
     in_sure[kept] = surely
-    n, certain = people_in(release), people_in(release, in_sure)
+    n, certain = counting.people_in(release), counting.people_in(release, in_sure)
     right = (
         weighted_sum(parts[surely], hits[surely]) / float(parts[surely].sum()) if certain else None
     )
     return {
-        "baseline": counted(float(whole.max()), n),
-        "class": counted(weighted_sum(parts, hits), n),
-        "certain": counted(certain, n),
-        "certain_right": exact(right, certain),
+        "baseline": counting.counted(float(whole.max()), n),
+        "class": counting.counted(weighted_sum(parts, hits), n),
+        "certain": counting.counted(certain, n),
+        "certain_right": counting.exact(right, certain),
     }
 
 
@@ -208,8 +192,8 @@ class _Tried:
         """As the certificate states it."""
         member, control = _total(self.members), _total(self.outsiders)
         found: Findings = {
-            "member": wilson(*member),
-            "control": wilson(*control) if self.outsiders else None,
+            "member": counting.wilson(*member),
+            "control": counting.wilson(*control) if self.outsiders else None,
             "gain": self._gain(baseline),
         }
         groups = {"member": self.members, "control": self.outsiders}
@@ -224,14 +208,14 @@ class _Tried:
         gain = self._gain(baseline)
         return {
             "gain": gain,
-            "residual": scaled(gain, 1 - share),
-            "over_baseline": over(_total(self.members), baseline),
+            "residual": counting.scaled(gain, 1 - share),
+            "over_baseline": counting.over(_total(self.members), baseline),
         }
 
     def _gain(self, baseline: float) -> Share:
         if self.outsiders:
-            return newcombe(_total(self.members), _total(self.outsiders))
-        return over(_total(self.members), baseline)
+            return counting.newcombe(_total(self.members), _total(self.outsiders))
+        return counting.over(_total(self.members), baseline)
 
 
 def _try(
@@ -253,12 +237,12 @@ def _total(parts: list[Guesses]) -> tuple[float, int]:
 
 def _sure(parts: list[Guesses]) -> Share:
     certain = sum(int(part.certain.sum()) for part in parts)
-    return wilson(certain, sum(len(part.hits) for part in parts))
+    return counting.wilson(certain, sum(len(part.hits) for part in parts))
 
 
 def _right(parts: list[Guesses]) -> Share:
     hits = float(sum(part.hits[part.certain].sum() for part in parts))
-    return wilson(hits, sum(int(part.certain.sum()) for part in parts))
+    return counting.wilson(hits, sum(int(part.certain.sum()) for part in parts))
 
 
 # An attacker that learns: gradient boosting on the released rows. Needs the extra `ml`.
@@ -309,7 +293,7 @@ class Learned:
             with _one_thread():
                 seen = _seen(self.axes, points, points)
                 scores[:, self.values] = self.model.predict_proba(seen)
-        return {LEARNED: judged(scores, truth, near)}
+        return {LEARNED: scoring.judged(scores, truth, near)}
 
 
 def _maker() -> Any:

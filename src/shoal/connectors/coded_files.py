@@ -15,10 +15,9 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from shoal.connectors import delimited, files
+from shoal.connectors import delimited, files, formats
 from shoal.connectors.dialect import UTF8, Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
-from shoal.connectors.formats import format_of, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import (
@@ -28,11 +27,10 @@ from shoal.connectors.typed import (
     table_errors,
     without_records,
 )
-from shoal.data import cores, regular_files
+from shoal.data import cores, regular_files, warnings
 from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.room import Room, blocks, needs_whole, spooled
 from shoal.data.table import Column, Table
-from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, library_errors_as
 
 PARQUET_ROWS = 1 << 17
@@ -45,7 +43,7 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
     Raises InputError where it is wrong, or can only be read as a whole.
     """
     place = Location(path)
-    kind = place.kind_to_read if kind is None else format_of(kind)
+    kind = place.kind_to_read if kind is None else formats.format_of(kind)
     if place.is_many:
         raise needs_whole(f"'{path}': a folder or several files are read")
     if not kind.fits_past_memory:
@@ -65,7 +63,7 @@ def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) 
         with cores.beside(files.file_sha256, path) as hashed:
             require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
             table, nans = _read_parquet(path, reading, room)
-            return SourceFile(table, hashed(), remarks=nan_remarks(nans))
+            return SourceFile(table, hashed(), remarks=warnings.nan_remarks(nans))
     if not regular_files.is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
     with _unpacked(path, room, reading.unpacked) as plain:
@@ -216,7 +214,7 @@ def write_blocks(
     metadata: dict[str, str],
 ) -> None:
     """Write a table block by block: the bytes that `files.write` gives the whole of it."""
-    is_parquet = format_of(kind).is_parquet
+    is_parquet = formats.format_of(kind).is_parquet
     with files.draft_file(draft, compressed and not is_parquet) as file:
         if is_parquet:
             _write_parquet(blocks, file, metadata)
@@ -238,7 +236,7 @@ def _write_parquet(
 
     try:
         register_io_source(rows, schema=first.schema).sink_parquet(
-            file, metadata=metadata, row_group_size=parquet_arrow.ROW_GROUP, maintain_order=True
+            file, metadata=metadata, row_group_size=formats.ROW_GROUP, maintain_order=True
         )
     except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
         raise OSError from None

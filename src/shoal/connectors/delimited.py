@@ -16,18 +16,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.connectors import dialect as dialects
 from shoal.connectors import record_ends
-from shoal.connectors.dialect import (
-    ENCODINGS,
-    UTF8,
-    UTF16,
-    Dialect,
-    Reading,
-    as_utf8,
-    codec_of,
-    opened,
-    whole,
-)
+from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.distinct_lines import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.data.table import RepeatedTable, Table, cell_texts, names_like_patterns
@@ -75,7 +66,7 @@ class Beginning(NamedTuple):
 
 def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Beginning:
     """The names of the columns, and how the text is written; raises InputError."""
-    content, encoding, has_mark = as_utf8(content, path, reading)
+    content, encoding, has_mark = dialects.as_utf8(content, path, reading)
     start, newline = _start(content, path)
     content, start, named = _without_sep_line(content, start)
     above = max(reading.header - 1, int(named is not None))
@@ -94,20 +85,20 @@ def first_lines(path: str, reading: Reading, count: int) -> list[str]:
     """The first lines of a text, whatever in them is not in its encoding as a mark."""
     with open(path, "rb") as file:
         head = file.read(1 << 16)
-    by_mark = UTF16 if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
-    codec = codec_of(reading.encoding or "") or by_mark
+    by_mark = dialects.UTF16 if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    codec = dialects.codec_of(reading.encoding or "") or by_mark
     return re.split(r"\r\n|\n|\r", head.decode(codec, errors="replace"))[:count]
 
 
 def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool = True) -> None:
     """Writes rows, the first ones below the names; raises InputError for what an encoding lacks."""
-    if dialect.encoding == UTF8:
+    if dialect.encoding == dialects.UTF8:
         _write_utf8(frame, file, dialect, dialect.bom and is_first, is_first)
         return
     buffer = io.BytesIO()
     _write_utf8(frame, buffer, dialect, False, is_first)
     try:
-        file.write(buffer.getvalue().decode(UTF8).encode(dialect.encoding))
+        file.write(buffer.getvalue().decode(dialects.UTF8).encode(dialect.encoding))
     except UnicodeEncodeError:
         raise InputError.from_findings(_unwritable(frame, dialect.encoding)) from None
 
@@ -315,11 +306,12 @@ def delimiter_of(head: bytes, kind: str) -> str:
 
 def check_encoding(content: bytes | Path, path: str, above: int = 0) -> None:
     """Raises InputError with the first line that is not UTF-8. above: lines before the content."""
-    with opened(content) as file:
+    with dialects.opened(content) as file:
         for number, line in enumerate(file, start=above + 1):
             if not is_utf8(line):
                 raise InputError(
-                    f"file '{path}': line {number} is not UTF-8; say what it is, {ENCODINGS}"
+                    f"file '{path}': line {number} is not UTF-8; say what it is,"
+                    f" {dialects.ENCODINGS}"
                 )
 
 
@@ -376,7 +368,7 @@ def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     """The beginning of the text, and how its first line ends."""
     from shoal.connectors.formats import begun_as  # which imports this module
 
-    with opened(content) as file:
+    with dialects.opened(content) as file:
         text = file.read(_HEAD)
     start = text.decode("utf-8-sig", errors="ignore")
     if not start.strip():
@@ -407,7 +399,7 @@ def _without_sep_line(content: bytes | Path, start: str) -> tuple[bytes | Path, 
     named = line.strip('\r "')
     if not (named.lower().startswith("sep=") and len(named) == 5):
         return content, start, None
-    return whole(content).partition(b"\n")[2], rest, named[4]
+    return dialects.whole(content).partition(b"\n")[2], rest, named[4]
 
 
 def _without_title(
@@ -416,7 +408,7 @@ def _without_title(
     """The text from the line on that names the columns. lines: how many stand above it."""
     if lines < 1:
         return content, start
-    *above, rest = whole(content).split(b"\n", lines)
+    *above, rest = dialects.whole(content).split(b"\n", lines)
     if len(above) < lines:
         raise InputError(f"file '{path}': has no line {lines + 1}; correct --read header")
     return rest, _start(rest, path)[0]
@@ -456,7 +448,7 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
     ragged: list[int] = []
     count = 0
     try:
-        with io.TextIOWrapper(opened(content), "utf-8-sig", newline="\n") as text:
+        with io.TextIOWrapper(dialects.opened(content), "utf-8-sig", newline="\n") as text:
             # a carriage return ends no record, as for Polars
             lines = (line.rstrip("\r\n").replace("\r", " ") + "\n" for line in text)
             reader = csv.reader(lines, delimiter=separator)

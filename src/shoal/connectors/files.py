@@ -24,21 +24,10 @@ from shoal.connectors import delimited, formats, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
-from shoal.connectors.formats.parquet_arrow import read_columns
 from shoal.connectors.location import PARQUET, Location, is_taken
-from shoal.data import cores
+from shoal.data import cores, regular_files, warnings
 from shoal.data.regular_files import file_sha256 as file_sha256
-from shoal.data.regular_files import (
-    is_packed,
-    is_pipe,
-    require_name,
-    require_regular,
-    sync,
-    unchanged,
-    unpacked,
-)
 from shoal.data.table import Table
-from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, system_error
 
 
@@ -80,18 +69,18 @@ def read_as(
         from shoal.connectors.database.release_tables import read_table
 
         frame, digest, nans = read_table(place.address, reading)
-        return SourceFile(Table(frame), digest, remarks=nan_remarks(nans))
+        return SourceFile(Table(frame), digest, remarks=warnings.nan_remarks(nans))
     if place.is_many:
         return _read_parts(path, reading)
     kind = place.kind if kind is None else formats.format_of(kind)
-    require_regular(path, "file", or_pipe=kind.is_text)
+    regular_files.require_regular(path, "file", or_pipe=kind.is_text)
     try:
-        if is_pipe(path):  # can be read only once
+        if regular_files.is_pipe(path):  # can be read only once
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
             return _parsed(Asked(piped, str(path), categorical, reading), kind, digest)
-        with unchanged(path), cores.beside(file_sha256, path) as hashed:
-            is_whole = kind.is_text and is_packed(path)
+        with regular_files.unchanged(path), cores.beside(file_sha256, path) as hashed:
+            is_whole = kind.is_text and regular_files.is_packed(path)
             content = Path(path).read_bytes() if is_whole else Path(path)
             source = _parsed(Asked(content, str(path), categorical, reading), kind, "")
             return replace(source, sha256=hashed())
@@ -104,15 +93,15 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
     try:
         with ExitStack() as kept:
             for part in parts:
-                kept.enter_context(unchanged(part.path))
+                kept.enter_context(regular_files.unchanged(part.path))
             hashes = parquet_parts.hashes(parts)
             parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
             typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
-            read = [read_columns(str(part.path), PARQUET, reading) for part in parts]
+            read = [formats.read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
-        remarks = nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
+        remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
         return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
     except OSError as failed:
         raise unreadable(path, failed) from None
@@ -149,7 +138,7 @@ def beginning(path: str, reading: Reading) -> Beginning:
         from shoal.connectors import workbooks  # which a plain file does not need
 
         sheets, lines = workbooks.first_rows(path, reading, LINES)
-    elif kind.is_delimited and not is_packed(path):
+    elif kind.is_delimited and not regular_files.is_packed(path):
         lines = [[line] for line in delimited.first_lines(path, reading, LINES)]
     return Beginning(sheets, lines, _below_title(lines, kind.has_sheets))
 
@@ -210,7 +199,7 @@ def check_writable(path: str, replace: bool = True) -> None:
             " name a file"
         )
     place.refuse_unknown_scheme("output", "written to")
-    require_name(path)
+    regular_files.require_name(path)
     target = _target_of(path)
     if (
         path.endswith("/")
@@ -239,9 +228,9 @@ def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
         else:
             if not is_private:
                 draft.chmod(0o666 & ~umask())
-            sync(draft)
+            regular_files.sync(draft)
             os.replace(draft, target)
-            sync(target.parent)
+            regular_files.sync(target.parent)
     except OSError as failed:
         raise InputError(
             f"output '{path}': writing failed ({failed.strerror or 'no space or no permission'})"
@@ -342,5 +331,7 @@ def _parsed(asked: Asked, kind: Format, digest: str) -> SourceFile:
     """The table in some bytes of text, or in a file that need not be unpacked."""
     if isinstance(asked.content, bytes):
         where = f"file '{asked.path}'"
-        asked = asked._replace(content=unpacked(asked.content, where, asked.reading.unpacked))
+        asked = asked._replace(
+            content=regular_files.unpacked(asked.content, where, asked.reading.unpacked)
+        )
     return replace(kind.read(asked), sha256=digest)

@@ -55,7 +55,7 @@ class Form(NamedTuple):
 class Format(str):
     """A format by one of its suffixes, without compression, and what can be done with it.
 
-    A subclass in a module of `formats` is found there by itself. What a subclass does not claim is
+    `formats` lists its subclasses. What a subclass does not claim is
     refused: a stream, a run past memory or an output asks before it begins.
     """
 

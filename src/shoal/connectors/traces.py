@@ -14,8 +14,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from shoal.connectors import files
-from shoal.data.regular_files import require_regular
-from shoal.data.room import blocks
+from shoal.data import regular_files, room
 from shoal.errors import UNREADABLE, InputError
 
 OF_TABLE = ("seq", "row")
@@ -35,14 +34,14 @@ def private_draft(path: str | Path | None) -> Iterator[Path | None]:
 def write_trace(rows: np.ndarray, draft: Path) -> None:
     """Writes the trace of a table. rows: (n,) the original's rows."""
     with files.draft_file(draft, False) as file:
-        for some in blocks(len(rows)):
+        for some in room.blocks(len(rows)):
             columns = {"row": np.arange(some.start, some.stop), "seq": rows[some]}
             pl.DataFrame(columns).write_ndjson(file)
 
 
 def is_of_stream(path: str) -> bool:
     """Whether a trace says more than one of a table does; raises InputError where it is none."""
-    require_regular(path, "trace")
+    regular_files.require_regular(path, "trace")
     try:
         with open(path, encoding="utf-8") as file:
             return len(json.loads(file.readline() or "{}")) > len(OF_TABLE)
@@ -52,7 +51,7 @@ def is_of_stream(path: str) -> bool:
 
 def read_trace(path: str, needed: Sequence[str] = OF_STREAM) -> pl.DataFrame:
     """The lines of a trace; raises InputError where they lack what is needed."""
-    require_regular(path, "trace")
+    regular_files.require_regular(path, "trace")
     try:
         trace = pl.read_ndjson(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):

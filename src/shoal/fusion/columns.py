@@ -11,9 +11,8 @@ from shoal.connectors.party.messages import MessageKind, refused, said_by
 from shoal.data.person_names import checked_ids
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.fusion.conversation import Conversation
+from shoal.fusion.conversation import Conversation, unchanged
 from shoal.fusion.ground import pack, packed_size, unfit, unpack
-from shoal.fusion.kinds import unchanged
 from shoal.fusion.methods.party_tds import MOST_LABELS
 from shoal.fusion.wire.parser import parse_json
 from shoal.policy.agreement import Agreement

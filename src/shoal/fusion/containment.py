@@ -22,6 +22,7 @@ import polars as pl
 
 from shoal.connectors.party.messages import MessageKind
 from shoal.errors import UNREADABLE
+from shoal.fusion.conversation import in_pieces, spoken, unchanged
 from shoal.fusion.judged_containment import (
     Containment,
     Questions,
@@ -31,7 +32,6 @@ from shoal.fusion.judged_containment import (
     steps_of,
     unpacked,
 )
-from shoal.fusion.kinds import in_pieces, spoken, unchanged
 from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table, rows_of
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain

@@ -5,12 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.connectors.party.messages import MessageKind
-from shoal.fusion import id_join
-from shoal.fusion.columns import column_head, most_column
-from shoal.fusion.ground import REFUSED, VALID
-from shoal.fusion.kinds import in_pieces, spoken, unchanged
+from shoal.fusion import columns, conversation, ground, id_join, secure_maximum
 from shoal.fusion.methods.party_tds import NOTHING
-from shoal.fusion.secure_maximum import KEYS, SHARES, most_shares
 from shoal.fusion.wire.parser import Limit, Terms, is_count, parse_json
 from shoal.policy.agreement import Agreement
 
@@ -34,7 +30,7 @@ def terms_of(agreement: Agreement, me: str, records: int) -> Terms:
         owners=len(agreement.owners),
         ahead=agreement.rule().most_ahead,
         helper=agreement.model.helper.name if agreement.model.helper else None,
-        in_pieces=in_pieces(agreement),
+        in_pieces=conversation.in_pieces(agreement),
     )
 
 
@@ -45,13 +41,13 @@ def _limits(agreement: Agreement, sender: str, me: str, records: int) -> dict[Me
     everybody = id_join.POINT * MOST_RECORDS
     chunk, chunks = id_join.POINT * id_join.CHUNK, owners * -(-MOST_RECORDS // id_join.CHUNK)
     digest = Limit(_DIGEST, _DIGEST)
-    column = Limit(most_column(records), 8, check=column_head)
+    column = Limit(columns.most_column(records), 8, check=columns.column_head)
     batch = _of_batches(agreement, sender, records)
     # of a turn as many as there are cuts, perhaps none; the first one is before the rounds
     least, most = (0, max(2 * records, 1)) if rule.takes_turns else (1, 1)
     verdicts = 1 + _of_batches(agreement, me, records).count
     rounds = 1 + rule.most_batches(records, sum(_nodes(agreement)))
-    shares = SHARE.size + most_shares(owners, rule.most_ahead, bits)
+    shares = SHARE.size + secure_maximum.most_shares(owners, rule.most_ahead, bits)
     hulls = _SPAN * records * len(agreement.numbers_of(sender))
     limits = {
         MessageKind.ROLL: Limit(_MOST_ROLL, check=parse_roll),
@@ -62,7 +58,7 @@ def _limits(agreement: Agreement, sender: str, me: str, records: int) -> dict[Me
         MessageKind.ATOMS: digest,
         MessageKind.LABEL: column,
         **{
-            kind: replace(column, count=len(unchanged(agreement, sender, kind)))
+            kind: replace(column, count=len(conversation.unchanged(agreement, sender, kind)))
             for kind in (MessageKind.SENSITIVE, MessageKind.PLAIN)
         },
         MessageKind.PACE: Limit(1, 1, PINGS + 1),
@@ -79,10 +75,10 @@ def _limits(agreement: Agreement, sender: str, me: str, records: int) -> dict[Me
         MessageKind.HULLS: Limit(hulls, _SPAN),
         MessageKind.SEAL: digest,
     }
-    pieces = in_pieces(agreement)
+    pieces = conversation.in_pieces(agreement)
     return {
         kind: replace(limits[kind], in_pieces=kind in pieces)
-        for kind in spoken(agreement, sender, me)
+        for kind in conversation.spoken(agreement, sender, me)
     }
 
 
@@ -108,12 +104,12 @@ def _nodes(agreement: Agreement) -> list[int]:
 
 
 def _check_verdict(content: bytes) -> None:
-    if not set(content) <= set(VALID + REFUSED):
+    if not set(content) <= set(ground.VALID + ground.REFUSED):
         raise ValueError
 
 
 def _check_share(content: bytes) -> None:
-    if SHARE.unpack_from(content)[0] not in (KEYS, SHARES):
+    if SHARE.unpack_from(content)[0] not in (secure_maximum.KEYS, secure_maximum.SHARES):
         raise ValueError
 
 

@@ -18,19 +18,16 @@ import polars as pl
 
 from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
-from shoal.data.numba_kernels import always
-from shoal.data.person_names import spelled_apart
+from shoal.data import numba_kernels, person_names, row_order
 from shoal.data.progress import Progress, no_progress
-from shoal.data.row_order import published_order
 from shoal.data.table import encode_text
 from shoal.errors import InfeasibleError, InputError, PartyError
+from shoal.fusion import limits, secure_maximum
 from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
 from shoal.fusion.conversation import Conversation, open_journal
 from shoal.fusion.ground import REFUSED, VALID, Ground
 from shoal.fusion.id_join import IdJoin
 from shoal.fusion.ledger import NO_FUSIONS, Recalled, recalled_by_all
-from shoal.fusion.limits import parse_roll, terms_of
-from shoal.fusion.secure_maximum import check_computing, colluding_parties
 from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, Won, rounds_of, steps_ahead
 from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
@@ -66,7 +63,7 @@ def run_party(
     helper. Raises InputError, InfeasibleError or PartyError.
     """
     if agreement.is_secret and len(agreement.owners) > 1:
-        check_computing(len(agreement.computing))
+        secure_maximum.check_computing(len(agreement.computing))
     name = identity.name
     journal = open_journal(folder, agreement)
     if journal.torn:
@@ -75,7 +72,7 @@ def run_party(
     link = PartyLink(
         identity,
         [agreement.peer(other) for other in agreement.participants if other != name],
-        terms_of(agreement, name, 0 if party_input is None else len(party_input.ids)),
+        limits.terms_of(agreement, name, 0 if party_input is None else len(party_input.ids)),
         journal,
         patience=patience,
         delay=delay,
@@ -138,7 +135,7 @@ class PartyProtocol:
             return
         first_row = np.zeros(4, dtype=np.int64)
         own = {j: cells[first_row] for j, cells in self._input.cells.items()}
-        with always(compiled=True):
+        with numba_kernels.always(compiled=True):
             self._party(own, np.arange(4), {}, None, None).warm_up()
 
     def attempt(self) -> FusionResult | None:
@@ -211,9 +208,9 @@ class PartyProtocol:
             columns |= {name: series_of(*column) for name, column in (plain | diverse).items()}
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             policy = self._agreement.policy
-            published = table[published_order(table, policy.quasi, policy.render)]
+            published = table[row_order.published_order(table, policy.quasi, policy.render)]
             people = encode_text(party_input.ids.gather(rows))
-            warnings = spelled_apart(people, "subject", [])
+            warnings = person_names.spelled_apart(people, "subject", [])
             self._seal(published)
         by_row = table if self._keeps_rows else None
         report, ledger = self._report(), None
@@ -228,7 +225,7 @@ class PartyProtocol:
         """How many records each owner has, and the first owner who has the label."""
         own = {"records": len(party_input.ids), "label": party_input.label is not None}
         received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
-        roll = {owner: parse_roll(content) for owner, content in received.items()}
+        roll = {owner: limits.parse_roll(content) for owner, content in received.items()}
         roll[self._name] = own
         labelled = [owner for owner in self._agreement.owners if roll[owner]["label"]]
         if not labelled:
@@ -372,7 +369,9 @@ class PartyProtocol:
             "party": self._name,
             **figures,
             "colluding_parties": (
-                colluding_parties(len(agreement.computing)) if agreement.is_secret else None
+                secure_maximum.colluding_parties(len(agreement.computing))
+                if agreement.is_secret
+                else None
             ),
         }
 

@@ -8,25 +8,15 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger.export import parts_of
-from shoal.auditor.ledger.release_view import COMPANY
+from shoal.auditor.ledger import export, release_view
 from shoal.auditor.ledger.terms import Values, compared, joined, mode_of, returns_people, values_of
 from shoal.connectors import files
-from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.private import (
-    DeferredRecords,
-    Identities,
-    KnownPeople,
-    NamedPeople,
-    as_numbers,
-    read_originals,
-    token_of,
-)
+from shoal.connectors.ledger import DATA, Ledger, private
+from shoal.connectors.ledger.private import DeferredRecords, Identities, KnownPeople, NamedPeople
+from shoal.data import ledger_view, warnings
 from shoal.data.findings import counted_rows
-from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
 from shoal.data.table import Table
-from shoal.data.warnings import REMOVED_ROLES
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
 from shoal.policy.binding.table import BoundTable, bound_table
@@ -56,8 +46,8 @@ class Terms:
     @property
     def guards(self) -> str:
         """What keeps the releases safe together, as their certificates state it."""
-        is_company = self.returns_people and mode_of(self.policy.model) == TOGETHER
-        return COMPANY if is_company else str(self.method.guards)
+        is_company = self.returns_people and mode_of(self.policy.model) == ledger_view.TOGETHER
+        return release_view.COMPANY if is_company else str(self.method.guards)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -89,7 +79,7 @@ class Terms:
         if not releases:
             return self
         table: Values = {name: Counter() for name in names}
-        for part in parts_of(ledger, releases[-1]):
+        for part in export.parts_of(ledger, releases[-1]):
             frame = files.read_as(ledger.folder(part) / DATA).frame
             own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy.model, names)
             table = joined(table, own)
@@ -146,7 +136,7 @@ class CandidateRecords:
     @property
     def subjects(self) -> np.ndarray | None:
         """(n,) uint64 tokens, None where every record is its own person."""
-        return None if self.subject is None else as_numbers(self.table.frame[self.subject])
+        return None if self.subject is None else private.as_numbers(self.table.frame[self.subject])
 
     def shows_new(self, kept: np.ndarray | slice = slice(None)) -> bool:
         """Whether a release of these records shows anything new; kept: (n,) bool."""
@@ -267,7 +257,7 @@ def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
     """
     known = [INSERT, UPDATE, DELETE]
     for cells in frame.get_columns():
-        if terms.policy.role_of(cells.name) not in REMOVED_ROLES:
+        if terms.policy.role_of(cells.name) not in warnings.REMOVED_ROLES:
             continue
         said = cells.cast(pl.String).drop_nulls().str.to_lowercase()
         changes = (said != INSERT).sum()
@@ -282,7 +272,7 @@ def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
 def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     """The whole records of the last release, where the method needs them; else none."""
     ledger, subject = terms.ledger, terms.policy.subject
-    originals = read_originals(ledger) if terms.method.needs == "originals" else None
+    originals = private.read_originals(ledger) if terms.method.needs == "originals" else None
     if originals is not None:
         frame, records = originals
         return CandidateRecords.of(frame.select(columns), subject, records)
@@ -373,7 +363,7 @@ def people_of(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> N
         return NamedPeople()
     leaves = operations_of(frame, terms) == DELETE
     key = terms.ledger.key
-    waiting = as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
+    waiting = private.as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
     known = KnownPeople(terms.ledger)
     known.add_and_count_known(waiting, deferred.named)
     taken, named = 0, deferred.named.only(waiting)
@@ -401,7 +391,7 @@ def tokens_of(frame: pl.DataFrame, subject: str, no_names: list[str], key: bytes
     absent = names_of_nobody(no_names)
     distinct = names.unique()
     people = [person_name(name or "") for name in distinct.to_list()]
-    tokens = [None if name in absent else token_of(name, key) for name in people]
+    tokens = [None if name in absent else private.token_of(name, key) for name in people]
     column = names.replace_strict(
         distinct, pl.Series(tokens, dtype=pl.String), return_dtype=pl.String
     )

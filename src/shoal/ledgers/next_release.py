@@ -33,15 +33,9 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth, faults
 from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
+from shoal.ledgers import planned_release
 from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates, people_of
-from shoal.ledgers.planned_release import (
-    PlannedRelease,
-    current_table,
-    partition_table,
-    place,
-    recoded,
-    view_of_records,
-)
+from shoal.ledgers.planned_release import PlannedRelease
 from shoal.ledgers.returning import plan_returning, refuse_panel
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.privacy.promises import infeasible_promises
@@ -89,9 +83,9 @@ def _plan_new_classes(
     if obstacles:
         return None, candidates.defer(*obstacles)
     progress(f"finding classes by {terms.policy.method_name}")
-    view, values = view_of_records(candidates, bound, terms)
+    view, values = planned_release.view_of_records(candidates, bound, terms)
     view = replace(view, arrivals=sum(arrivals) / len(arrivals))
-    placed, seconds = place(matrix, view, whole_table, terms)
+    placed, seconds = planned_release.place(matrix, view, whole_table, terms)
     kept = np.ones(candidates.table.records, dtype=bool)
     kept[~bound.encoded.suppressed] = placed.labels >= 0
     if not kept.any():
@@ -100,7 +94,7 @@ def _plan_new_classes(
         return None, candidates.defer(NO_ROOM)
     waiting = candidates.waiting(kept)
     progress("recoding")
-    planned = recoded(candidates, bound, kept, placed, terms, values)
+    planned = planned_release.recoded(candidates, bound, kept, placed, terms, values)
     return replace(planned, seconds=seconds), waiting
 
 
@@ -115,7 +109,7 @@ def plan_into_boxes(
     Each class is bound as two corners of its box, in front of the new records, so that old and new
     are read in the same codes.
     """
-    policy, current = terms.policy, current_table(terms)
+    policy, current = terms.policy, planned_release.current_table(terms)
     classes = current.release.classes
     count = classes.count
     new = candidates.table
@@ -134,9 +128,9 @@ def plan_into_boxes(
         lo=np.minimum(corners[::2], corners[1::2]),
         hi=np.maximum(corners[::2], corners[1::2]),
         people=classes.people(),
-        partition=partition_table,
+        partition=planned_release.partition_table,
     )
-    placed, seconds = place(increment, view, whole_table, terms)
+    placed, seconds = planned_release.place(increment, view, whole_table, terms)
     kept = placed.labels >= 0
     if not kept.any():
         return None, candidates.defer(NO_ROOM)

@@ -17,21 +17,18 @@ import polars as pl
 from shoal.auditor.ledger.export import check_outside, disagreements
 from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
-from shoal.connectors import files
+from shoal.connectors import files, outputs
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, parse
-from shoal.connectors.database.release_tables import ListedRelease
 from shoal.connectors.frames import Frame, FrameT, like, nan_in
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.ledger.private import REPLACED, DeferredRecords, write_private_state
 from shoal.connectors.location import Location
-from shoal.connectors.outputs import check_not_read
+from shoal.data import person_names, regular_files
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
-from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.data.warnings import ReleaseWarning, nan_remarks
 from shoal.errors import InputError, LedgerError, PromiseError
@@ -135,8 +132,8 @@ def republish_file(
 
     increment: its path, or what was read already.
     """
-    ledger = Ledger(Path(path_text(ledger_path, "ledger")))
-    output = None if output is None else path_text(output, "output")
+    ledger = Ledger(Path(regular_files.path_text(ledger_path, "ledger")))
+    output = None if output is None else regular_files.path_text(output, "output")
     check_table(output, ledger, increment)
     InputError.raise_for(one_table_findings(policy.model, "republish"))
     source = increment
@@ -233,7 +230,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     records = tables.table_given(frame, allow_empty=True).frame
     text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records, *tables.nobody(records.columns))
+    records, remarks = person_names.without_nobody(records, *tables.nobody(records.columns))
     remarks += nan_remarks(nan_in(frame, tables.reading_of(tables.model.read)))
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
@@ -348,7 +345,7 @@ def check_table(output: str | None, ledger: Ledger, increment: str | files.Sourc
     if place.address.kind == SQLITE:
         check_outside(ledger.path, place.address.location)
     if isinstance(increment, str):
-        check_not_read(output, increment, [])
+        outputs.check_not_read(output, increment, [])
 
 
 def require_no_table(ledger: Ledger) -> None:
@@ -380,7 +377,7 @@ class LedgerTable:
 
     ledger: Ledger
     address: TableAddress
-    last: ListedRelease | None = None
+    last: release_tables.ListedRelease | None = None
 
     def catch_up(self) -> int:
         """Writes the releases that the ledger holds and the table lacks; how many these were.

@@ -13,25 +13,15 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.ledger.terms import mode_of
-from shoal.connectors.ledger.private import (
-    MEMBERS,
-    DeferredRecords,
-    KnownPeople,
-    PanelState,
-    as_numbers,
-)
+from shoal.connectors.ledger import private
+from shoal.connectors.ledger.private import DeferredRecords, KnownPeople, PanelState
 from shoal.data import ledger_view
 from shoal.data.findings import counted_rows
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
-from shoal.ledgers.increment import (
-    CandidateRecords,
-    Terms,
-    operations_of,
-    with_tokens,
-    without_ways_out,
-)
+from shoal.ledgers import increment
+from shoal.ledgers.increment import CandidateRecords, Terms
 from shoal.ledgers.planned_release import PlannedRelease, partition_table, place, recoded
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.model import PolicyModel
@@ -93,9 +83,9 @@ def plan_returning(
     state = _state(terms)
     subject = terms.policy.subject
     assert subject is not None  # checked with the policy
-    operations_of(frame, terms)  # nothing but new records
+    increment.operations_of(frame, terms)  # nothing but new records
     arriving, rows = in_order_of_names(frame, subject)
-    arriving = with_tokens(arriving, terms)
+    arriving = increment.with_tokens(arriving, terms)
     people = records_of(arriving, rows, deferred, state, terms.policy.model)
     _refuse_strangers(people, terms)
     arrivals = deferred.arrivals_with(frame.height)
@@ -123,7 +113,7 @@ def place_returning(
     bound = terms.bound(people.table)
     obstacles = infeasible_promises(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
-        return None, people.wait(~people.is_carried, without_ways_out(obstacles), state)
+        return None, people.wait(~people.is_carried, increment.without_ways_out(obstacles), state)
     view = ledger_view.LedgerView(
         panel=state.panel,
         person=people.person,
@@ -148,7 +138,7 @@ def place_returning(
 
 def refuse_panel(terms: Terms) -> None:
     """Raises InputError where a ledger of people who come again would lose their groups."""
-    if (terms.ledger.last_folder / MEMBERS).exists():
+    if (terms.ledger.last_folder / private.MEMBERS).exists():
         raise InputError(
             f"method '{terms.method.name}': publishes each person once, and the ledger's people"
             f" come again; go on with its method, or {ANOTHER_LEDGER}"
@@ -202,7 +192,7 @@ def records_of(
     everybody = pl.concat([waiting.filter(stays), arriving])
     places = np.full(everybody.height, -1, dtype=np.int32)
     places[everybody.height - len(rows) :] = rows
-    person = state.places(as_numbers(everybody[subject]))
+    person = state.places(private.as_numbers(everybody[subject]))
     may_show = _may_show(everybody, person, state, model.sensitive)
     here, person = everybody.filter(may_show), person[may_show]
     carried, absent = _for_the_absent(here, person, state, subject)
@@ -245,7 +235,9 @@ def _check_one_record(people: pl.Series, rows: np.ndarray) -> None:
 def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
     """Raises PromiseError where people were published of whom no group is known."""
     newcomers = people.only(people.person < 0)
-    known = KnownPeople(terms.ledger).holds(as_numbers(newcomers.table.frame[people.subject]))
+    known = KnownPeople(terms.ledger).holds(
+        private.as_numbers(newcomers.table.frame[people.subject])
+    )
     if known.any():
         raise PromiseError(
             "history: people of the increment who were published without a group:"

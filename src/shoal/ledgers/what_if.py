@@ -30,16 +30,10 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, ShoalError
+from shoal.ledgers import republish
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
-from shoal.ledgers.republish import (
-    check_ledger,
-    increment_of,
-    republish_file,
-    with_deletions_filled,
-    with_its_method,
-)
 from shoal.ledgers.returning import ReturningPlan, in_order_of_names, place_returning, records_of
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_increment
@@ -101,7 +95,7 @@ def what_if(
     """
     policy = Policy.of(policy)
     folder = Path(path_text(ledger, "ledger"))
-    return prospects(increment_of(frame, policy.tables), policy, folder, progress)
+    return prospects(republish.increment_of(frame, policy.tables), policy, folder, progress)
 
 
 def prospects(
@@ -109,14 +103,14 @@ def prospects(
 ) -> list[Prospect]:
     """What each method of re-publication would do with records that were read already."""
     ledger = Ledger(ledger_path)
-    source = with_deletions_filled(source, policy)
-    policy = with_its_method(policy, ledger).with_shuffled_rows()
+    source = republish.with_deletions_filled(source, policy)
+    policy = republish.with_its_method(policy, ledger).with_shuffled_rows()
     check_increment(source.frame, policy.tables)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
         if not ledger.exists:
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
         with ledger.locked():
-            check_ledger(ledger, policy.tables, looks_back=True)
+            republish.check_ledger(ledger, policy.tables, looks_back=True)
             names = [m.name for m in registry.methods().values() if m.verb == "republish"]
             methods = [policy.with_method(name, {}) for name in names]
             turns = _some_twice(source.frame, policy.subject, policy.operation)
@@ -124,7 +118,7 @@ def prospects(
                 with always(compiled=True), suppress(ShoalError):
                     for turn in turns:
                         place = Path(folder) / asked.method_name
-                        republish_file(turn, asked, place, allow_leaks=True)
+                        republish.republish_file(turn, asked, place, allow_leaks=True)
             found = [Terms(asked, asked.build_method("republish"), ledger) for asked in methods]
             return [_prospect(terms, source, progress) for terms in found]
 
@@ -209,7 +203,9 @@ def rehearse(
     """
     policy = Policy.of(policy)
     listed = frames if isinstance(frames, Sequence) else [frames]
-    return rehearsals([increment_of(frame, policy.tables) for frame in listed], policy, progress)
+    return rehearsals(
+        [republish.increment_of(frame, policy.tables) for frame in listed], policy, progress
+    )
 
 
 def rehearsals(

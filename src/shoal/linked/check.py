@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable
-from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTable, LinkedTables
+from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTables
 from shoal.data.regular_files import Json
 from shoal.data.release import covers, spans_cover
 from shoal.data.schema import Role
@@ -32,8 +32,9 @@ def faults_of(
         withheld = release.withheld if name == PEOPLE else np.zeros(len(order), dtype=bool)
         changed = _changed(published[name], rows, order, withheld)
         faults[name] = {"rows": 0, "uncovered": 0, "changed": changed}
-        if not _is_judged(rows.about, tables.tree.keys, grouped):
-            continue
+        parent = rows.about.parent
+        if parent is not None and (tables.tree.keys is Keys.NONE or parent not in grouped):
+            continue  # it is not known to whom its rows belong
         by_parent = _by_parent(shown, rows, order, grouped)
         if by_parent is None:
             faults[name]["rows"] = len(order)
@@ -41,11 +42,6 @@ def faults_of(
         grouped[name] = by_parent
         faults[name]["uncovered"] = _uncovered(shown, rows, by_parent, tables)
     return faults
-
-
-def _is_judged(about: LinkedTable, keys: Keys, grouped: Mapping[str, np.ndarray]) -> bool:
-    """Whether it is known to whom a table's rows belong."""
-    return about.parent is None or (keys != "none" and about.parent in grouped)
 
 
 def _by_parent(

@@ -12,16 +12,12 @@ from dataclasses import replace as replaced
 import numpy as np
 import polars as pl
 
-from shoal.auditor.description import policy_sha256
+from shoal.auditor import description, verdict
 from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.linked.reading import described_output
-from shoal.auditor.verdict import require_kept
-from shoal.connectors import files
+from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
-from shoal.connectors.location import JSON_LINES
-from shoal.connectors.outputs import check_not_read, misplaced
-from shoal.connectors.traces import private_draft
 from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
@@ -32,16 +28,9 @@ from shoal.linked.check import faults_of, paid_by_people
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
+from shoal.policy.binding import linked_files
 from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import (
-    LinkedSource,
-    LinkedSources,
-    linked_warnings,
-    named_sources,
-    read_linked,
-    read_linked_drafts,
-    read_linked_release,
-)
+from shoal.policy.binding.linked_files import LinkedSource, LinkedSources
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
@@ -92,21 +81,21 @@ def publish_linked(
     problem = LinkedProblem(policy)
     names = [table.name for table in problem.given]
     target = LinkedOutput.of(output, names, problem.model.write.types == "typed")
-    read = named_sources(source, problem, further)
+    read = linked_files.named_sources(source, problem, further)
     target.check([*read, *policy.files], replace)
     if trace is not None:
         for name in read:
-            check_not_read(trace, name, policy.files)
-        InputError.raise_for(misplaced("release", [target.place], trace))
+            outputs.check_not_read(trace, name, policy.files)
+        InputError.raise_for(outputs.misplaced("release", [target.place], trace))
     policy.build_method(VERB)
     progress("reading the tables")
-    own = read_linked(source, problem, further)
+    own = linked_files.read_linked(source, problem, further)
     tables, recoded, seconds = _recoded(own, problem, progress)
-    with private_draft(trace) as unfinished, target.draft(replace) as draft:
+    with traces.private_draft(trace) as unfinished, target.draft(replace) as draft:
         progress("writing the release")
         _write(recoded, draft, target, problem)
         progress("reading the release back")
-        back = read_linked_drafts(draft.tables, problem)
+        back = linked_files.read_linked_drafts(draft.tables, problem)
         audit = _audit(back, problem, tables, recoded, progress)
         certificate = audit.certificate.extended(
             verb="publish",
@@ -117,10 +106,10 @@ def publish_linked(
                 target.kind, back.sha256, policy.render, policy.notation.written
             ),
             seconds={"total": time.process_time() - started, "method": seconds},
-        ).warned(*linked_warnings(own, problem))
-        require_kept(certificate, WITHHELD)
+        ).warned(*linked_files.linked_warnings(own, problem))
+        verdict.require_kept(certificate, WITHHELD)
         if unfinished is not None:  # whose row is whose, for the owner alone
-            files.write(key_map(tables, recoded), unfinished, JSON_LINES)
+            files.write(key_map(tables, recoded), unfinished, location.JSON_LINES)
         draft.certify(certificate.to_json())
     audit = replaced(audit, certificate=certificate)
     return LinkedPublication({name: one.frame for name, one in recoded.items()}, audit)
@@ -146,7 +135,7 @@ def measured_draft(
     """
     problem = LinkedProblem(policy.or_method(usual_method(policy.model), {}))
     tables, drafts, seconds = _recoded(own, problem, progress)
-    back = read_linked_release(_as_written(drafts, problem, None), problem)
+    back = linked_files.read_linked_release(_as_written(drafts, problem, None), problem)
     return MeasuredDraft(_audit(back, problem, tables, drafts, progress), tables, seconds)
 
 
@@ -166,7 +155,7 @@ def _recoded(
         templates = method.bundle(bundles_of(tables), promises, rng)
     seconds = time.process_time() - began
     progress("recoding")
-    asked = policy_sha256(policy, VERB, without=("write",))
+    asked = description.policy_sha256(policy, VERB, without=("write",))
     drawn = unforeseen(own, f"{policy.model.seed} {asked}", require_key(policy.model), templates)
     drafts = recode(tables, templates, promises.k, drawn)
     return tables, drafts, seconds

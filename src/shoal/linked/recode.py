@@ -6,18 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from shoal.data import linked
 from shoal.data.bundles import Templates
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.linked import (
-    ANCHOR,
-    HULL,
-    PEOPLE,
-    Keys,
-    Known,
-    LinkedTable,
-    LinkedTables,
-    rows_column,
-)
+from shoal.data.linked import Keys, Known, LinkedTable, LinkedTables
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
@@ -136,7 +128,7 @@ class _Recoder:
             day_spans = spans
         for j, encoded in enumerate(rows.encoded.attributes):
             name = encoded.attribute.name
-            if name == ANCHOR:
+            if name == linked.ANCHOR:
                 shown = self._with_anchor(shown, spans, j, encoded, schema.render)
             elif name in self.tree.dates.get(table.name, ()):
                 moved = None if self._moved is None else self._moved[self._person[table.name]]
@@ -163,7 +155,7 @@ class _Recoder:
             text = str(least) if least == most else f"{head}{least}{middle}{most}{tail}"
             is_both = below.shown is Shown.BOTH and least < most
             texts.append(f"{mean_text(total / size, 1)} {text}" if is_both else text)
-        name = rows_column(below.name)
+        name = linked.rows_column(below.name)
         return pl.Series(name, [*texts, render.suppressed], dtype=pl.String).gather(
             np.where(shown, labels, number)
         )
@@ -196,7 +188,7 @@ class _Recoder:
         Where the day of the week is kept, which members of a class share, from the days that have
         it.
         """
-        step, classes = step_of(tables), self._slots[PEOPLE]
+        step, classes = step_of(tables), self._slots[linked.PEOPLE]
         steps = (self._hulls.last - self._hulls.first) // step  # nothing is left
         return self._hulls.first[classes] + step * self._rng.integers(0, steps[classes] + 1)
 
@@ -210,13 +202,13 @@ class _Recoder:
     ) -> pl.DataFrame:
         """The drawn day of each person, and the days in which the anchors of its class lie."""
         assert self._moved is not None
-        classes = self._slots[PEOPLE]
+        classes = self._slots[linked.PEOPLE]
         none = spans.column(j, encoded, render).cast(pl.String)
         has_day = pl.Series(spans.hi[:, j][classes] < encoded.present)
         hull = day_texts(self._hulls.first[classes], self._hulls.last[classes], render)
         return shown.with_columns(
-            iso_days(self._moved).zip_with(has_day, none).alias(ANCHOR),
-            hull.zip_with(has_day, none).alias(HULL),
+            iso_days(self._moved).zip_with(has_day, none).alias(linked.ANCHOR),
+            hull.zip_with(has_day, none).alias(linked.HULL),
         )
 
 

@@ -21,7 +21,7 @@ from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.regular_files import Json, readable, require_regular
 from shoal.data.taxonomy import IndexedRequirement
 from shoal.errors import InputError
-from shoal.policy import registry
+from shoal.policy import given_trees, loading, parameters, registry
 from shoal.policy.agreement_model import (
     MOST_CELLS,
     AgreementModel,
@@ -32,9 +32,6 @@ from shoal.policy.agreement_model import (
     contradictions,
 )
 from shoal.policy.checked import checked
-from shoal.policy.given_trees import declared_hierarchy
-from shoal.policy.loading import read_mapping
-from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
@@ -63,7 +60,7 @@ class Agreement:
     @classmethod
     def load(cls, path: str | Path) -> Agreement:
         """The agreement in a YAML, JSON or TOML file; raises InputError with every finding."""
-        content = read_mapping(path, "agreement")
+        content = loading.read_mapping(path, "agreement")
         if "attributes" in content and "parties" not in content:
             if "tables" in content:
                 raise InputError(
@@ -190,7 +187,7 @@ class Agreement:
 
     def _domain(self, name: str, attribute: FusedAttribute) -> Domain:
         tree = attribute.hierarchy
-        hierarchy = None if tree is None else declared_hierarchy(name, tree, self.base)
+        hierarchy = None if tree is None else given_trees.declared_hierarchy(name, tree, self.base)
         return Domain.of(name, attribute, hierarchy)
 
     @property
@@ -234,7 +231,7 @@ class Agreement:
     def rule(self) -> FusionMethod:
         """The method with its parameters."""
         method = registry.method(self.model.method["name"], "fuse")
-        return build(method.implementation, f"method '{method.name}'", self._settings)
+        return parameters.build(method.implementation, f"method '{method.name}'", self._settings)
 
     @property
     def bids(self) -> bool:

@@ -5,13 +5,11 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.connectors.dialect import codec_of
-from shoal.data.person_names import names_of, names_of_nobody
+from shoal.data import person_names, two_tables
 from shoal.data.regular_files import Json
 from shoal.data.table import Table
-from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
-from shoal.policy import registry
-from shoal.policy.linked import linked_findings
+from shoal.policy import linked, registry
 from shoal.policy.model import (
     AttributePolicy,
     MissingQuestion,
@@ -73,7 +71,7 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
         yield from (f"method '{model.method['name']}': {one}" for one in two_table_findings(model))
     yield from _interval_findings(model)
     yield from _acceptance_findings(model)
-    yield from linked_findings(model)
+    yield from linked.linked_findings(model)
 
 
 def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
@@ -299,7 +297,7 @@ def renders_two_tables(model: PolicyModel) -> bool:
     """Whether the policy names a method that publishes two tables; imports no method for it."""
     name = None if model.method is None else model.method["name"]
     if name is None or registry.is_known_method(name, "publish"):
-        return name in OWN_METHODS
+        return name in two_tables.OWN_METHODS
     if registry.verb_of(name) != "publish":
         return False
     return registry.method(name, "publish").renders_two_tables
@@ -343,7 +341,7 @@ def _attribute_findings(model: PolicyModel) -> Iterator[str]:
                 f"attribute '{name}': is shown as it is; leave out 'render' and 'round', which are"
                 " of classes"
             )
-        if name in (GROUP, COUNT) and declared.role in ("quasi", "sensitive"):
+        if name in (two_tables.GROUP, two_tables.COUNT) and declared.role in ("quasi", "sensitive"):
             yield f"attribute '{name}': the release has a column of its own of that name; rename it"
     if model.other == "plain":
         yield "'other: plain' would publish columns beside unchanged ones; say 'other: drop'"
@@ -410,8 +408,8 @@ def require_one_record_each(table: Table, model: PolicyModel, what: str) -> None
             f"{what}: has no {named_as('column', lacking)}, which name{'' if lacking[1:] else 's'}"
             f" people together with others; add {'them' if lacking[1:] else 'it'}"
         )
-    names = names_of(table.frame[model.person or columns[0]])
-    named = names.filter(~names.is_in(names_of_nobody(model.no_names)))
+    names = person_names.names_of(table.frame[model.person or columns[0]])
+    named = names.filter(~names.is_in(person_names.names_of_nobody(model.no_names)))
     findings = []
     if further := len(named) - named.n_unique():
         findings.append(

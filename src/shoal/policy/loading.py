@@ -13,16 +13,8 @@ from pydantic import BaseModel
 
 from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
-from shoal.data import notebook
-from shoal.data.regular_files import (
-    Json,
-    RepeatedKey,
-    distinct_keys,
-    path_text,
-    readable,
-    require_regular,
-)
-from shoal.data.room import bytes_of
+from shoal.data import notebook, regular_files, room
+from shoal.data.regular_files import Json, RepeatedKey
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.checked import checked
@@ -313,10 +305,10 @@ _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _map
 
 def read_mapping(path: str | Path, what: str = "policy") -> Json:
     """What a YAML, JSON or TOML file holds; raises InputError with the line that is at fault."""
-    path = Path(path_text(path, what))
-    require_regular(path, what)
+    path = Path(regular_files.path_text(path, what))
+    regular_files.require_regular(path, what)
     try:
-        with readable(f"{what} '{path}'"):
+        with regular_files.readable(f"{what} '{path}'"):
             text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{what} '{path}': is not UTF-8; convert it{_or_table(path)}") from None
@@ -328,7 +320,7 @@ def read_mapping(path: str | Path, what: str = "policy") -> Json:
                 raise _Malformed("a key has more than 100 parts")
             content = tomllib.loads(text)
         elif path.suffix == ".json":
-            content = json.loads(text, object_pairs_hook=distinct_keys)
+            content = json.loads(text, object_pairs_hook=regular_files.distinct_keys)
         else:
             content = yaml.load(text, Loader=_UniqueKeys)
         if _is_beyond_reason(content):
@@ -410,7 +402,7 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
     encoding, delimiter = read.encoding, read.delimiter
     if write is not None:
         encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
-    unpacked = None if read.unpacked is None else bytes_of(read.unpacked)
+    unpacked = None if read.unpacked is None else room.bytes_of(read.unpacked)
     if write is not None:
         return Reading(
             encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked

@@ -21,29 +21,8 @@ from shoal.data.regular_files import Json, path_text
 from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy import registry
+from shoal.policy import consistency, given_trees, loading, registry
 from shoal.policy.checked import checked
-from shoal.policy.consistency import (
-    attributes_with_means,
-    build_promise,
-    contradictions,
-    named_as,
-    open_questions,
-    recodes_globally,
-    renders_two_tables,
-    require_ways_of_text,
-    unserved_options,
-)
-from shoal.policy.given_trees import with_written_trees
-from shoal.policy.loading import (
-    as_html,
-    is_text,
-    method_text,
-    read_mapping,
-    reading_beside,
-    save,
-    tables_named_in,
-)
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build, method_as_written
 from shoal.protocols import NamedMethod
@@ -86,7 +65,7 @@ class Policy(Figures):
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """The policy in a YAML, JSON or TOML file; raises InputError with every finding."""
-        content = read_mapping(path)
+        content = loading.read_mapping(path)
         if "parties" in content and "attributes" not in content:
             raise InputError(
                 f"policy '{path}': is an agreement of several owners; 'shoal fuse' takes it"
@@ -99,8 +78,8 @@ class Policy(Figures):
         cls, content: Mapping[str, Any], base: str | Path = ".", what: str = "policy"
     ) -> Policy:
         """A policy from plain dicts; raises InputError with every finding. what: its name there."""
-        model = checked(PolicyModel, with_written_trees(content), what)
-        InputError.raise_for(contradictions(model))
+        model = checked(PolicyModel, given_trees.with_written_trees(content), what)
+        InputError.raise_for(consistency.contradictions(model))
         model.add_person()
         return cls(model, Path(base))
 
@@ -116,7 +95,7 @@ class Policy(Figures):
         roles = Counter(attribute.role for attribute in self.model.attributes.values())
         counted = ", ".join(f"{count} {role}" for role, count in roles.items())
         promises = ", ".join(str(promise.get("model")) for promise in self.model.promises)
-        return f"<Policy of {counted}; {promises}; {method_text(self.model)}>"
+        return f"<Policy of {counted}; {promises}; {loading.method_text(self.model)}>"
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes a policy file (YAML, or JSON by its name) that reads as this policy.
@@ -124,10 +103,10 @@ class Policy(Figures):
         Paths in it lead to the same files from there. Raises InputError where the file exists,
         unless `overwrite` is true.
         """
-        save(self.model, self.base, Path(path_text(path, "policy")), overwrite)
+        loading.save(self.model, self.base, Path(path_text(path, "policy")), overwrite)
 
     def _repr_html_(self) -> str:
-        return as_html(self.model)
+        return loading.as_html(self.model)
 
     @classmethod
     def of(cls, policy: PolicyLike, read: Mapping[str, Any] | None = None) -> Policy:
@@ -149,7 +128,7 @@ class Policy(Figures):
     @property
     def named_tables(self) -> list[str]:
         """The hierarchy, population and reference tables that it reads."""
-        named = (holder[key] for holder, key in tables_named_in(self.model.model_dump()))
+        named = (holder[key] for holder, key in loading.tables_named_in(self.model.model_dump()))
         return [str(self.base / name) for name in dict.fromkeys(named)]
 
     @property
@@ -173,7 +152,7 @@ class Policy(Figures):
     def reference_table(self) -> Table | None:
         if self.reference is None:
             return None
-        return files.read(self.reference, reading=reading_beside(self.model.read)).table
+        return files.read(self.reference, reading=loading.reading_beside(self.model.read)).table
 
     @property
     def quasi(self) -> list[str]:
@@ -202,7 +181,7 @@ class Policy(Figures):
         """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
-        if not is_text(["" if name is None else name, settings]):
+        if not loading.is_text(["" if name is None else name, settings]):
             raise InputError("method: its name and parameters are text; give them in UTF-8")
         if isinstance(name, str):
             name, settings = method_as_written(name, settings or {})
@@ -268,7 +247,7 @@ class Policy(Figures):
         if not read and not write:
             return self
         if self.is_made_of_columns:
-            require_ways_of_text(read, write)
+            consistency.require_ways_of_text(read, write)
         return self._with(
             read=self.model.read.model_dump(exclude_unset=True) | dict(read),
             write=self.model.write.model_dump(exclude_unset=True) | dict(write),
@@ -340,11 +319,11 @@ class Policy(Figures):
 
         Raises InputError where it does not serve the verb, or can't show means.
         """
-        means = attributes_with_means(self.model)
+        means = consistency.attributes_with_means(self.model)
         if means and verb != "publish":
             raise InputError(
-                f"{named_as('attribute', means)}: 'render' shows means of single tables; leave"
-                f" it out for '{verb}'"
+                f"{consistency.named_as('attribute', means)}: 'render' shows means of single"
+                f" tables; leave it out for '{verb}'"
             )
         if self.model.reference is not None and verb != "stream":
             raise InputError(
@@ -366,12 +345,12 @@ class Policy(Figures):
 
     def check_files(self, verb: str) -> None:
         """Raises InputError where the verb can't follow what 'read' and 'write' say."""
-        InputError.raise_for(unserved_options(self.model, verb))
+        InputError.raise_for(consistency.unserved_options(self.model, verb))
 
     @property
     def recodes_globally(self) -> bool:
         """Whether it names a method that generalizes every value the same way in all records."""
-        return recodes_globally(self.model)
+        return consistency.recodes_globally(self.model)
 
     def require_global(self, what: str) -> None:
         """Raises InputError where its method recodes each class on its own.
@@ -392,7 +371,7 @@ class Policy(Figures):
     @property
     def is_in_two_tables(self) -> bool:
         """Whether its method shows quasi-identifiers as they are, and sensitive values apart."""
-        return renders_two_tables(self.model)
+        return consistency.renders_two_tables(self.model)
 
     def refuse_two_tables(self, what: str) -> None:
         """Raises InputError where the release is two tables; what: that needs one."""
@@ -418,7 +397,7 @@ class Policy(Figures):
 
     def build_promises(self) -> list[Any]:
         """The promises, as measuring instruments."""
-        return [build_promise(promise) for promise in self.model.promises]
+        return [consistency.build_promise(promise) for promise in self.model.promises]
 
     def open_questions(self) -> list[str]:
         """A finding for each attribute or table that somebody still has to decide about."""
@@ -427,7 +406,7 @@ class Policy(Figures):
             for name, table in self.model.tables.items()
             if table.ask is not None
         ]
-        return links + open_questions(self.model.attributes_of_all)
+        return links + consistency.open_questions(self.model.attributes_of_all)
 
     def role_of(self, name: str) -> str:
         """What a column of the table is for, be it declared or not."""

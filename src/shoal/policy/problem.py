@@ -13,11 +13,10 @@ from shoal.data.regular_files import Json
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy import registry
+from shoal.policy import parameters, registry
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.linked import DeclaredTable, declared_tables
 from shoal.policy.model import AttributePolicy, PolicyModel
-from shoal.policy.parameters import takes
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
     DEFAULT_FOR_SAMPLES,
@@ -134,7 +133,7 @@ class Problem:
         if policy.names_method:
             return self
         usual = self._usual_method(encoded)
-        if not takes(registry.method(usual["name"], "publish").parameters, settings):
+        if not parameters.takes(registry.method(usual["name"], "publish").parameters, settings):
             return self
         return self.again(policy.with_method(usual["name"], usual | settings))
 

@@ -26,6 +26,7 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import Any, NoReturn, cast
 
+from shoal import protocols
 from shoal.data.partition import UnfitAnswer
 from shoal.data.single_ends import BINS
 from shoal.errors import InputError, ShoalError
@@ -41,20 +42,6 @@ from shoal.policy.plug_ins import (
     refusal,
     settled,
 )
-from shoal.protocols import (
-    Attack,
-    Bucketizer,
-    Bundler,
-    FusionMethod,
-    HierarchyMaker,
-    Metric,
-    NamedMethod,
-    Partitioner,
-    PrivacyModel,
-    Recoder,
-    Republisher,
-    StreamMethod,
-)
 
 PRODUCTS = {
     "tables": "publish",
@@ -65,11 +52,11 @@ PRODUCTS = {
 }
 """The packages that hold methods, and the verb that these serve."""
 SOCKETS: dict[str, type] = {
-    "publish": Partitioner,
-    "stream": StreamMethod,
-    "republish": Republisher,
-    "fuse": FusionMethod,
-    "publish FOLDER": Bundler,
+    "publish": protocols.Partitioner,
+    "stream": protocols.StreamMethod,
+    "republish": protocols.Republisher,
+    "fuse": protocols.FusionMethod,
+    "publish FOLDER": protocols.Bundler,
 }
 
 
@@ -80,7 +67,7 @@ class Method:
     name: str
     verb: str
     paper: str
-    implementation: type[NamedMethod]
+    implementation: type[protocols.NamedMethod]
     package: str = ""
     """The package that brought it, with its version; empty for Shoal's own."""
 
@@ -101,12 +88,12 @@ class Method:
     @property
     def recodes_globally(self) -> bool:
         """Whether it finds a cut, not a partition."""
-        return socket_of(self.implementation, self.verb) is Recoder
+        return socket_of(self.implementation, self.verb) is protocols.Recoder
 
     @property
     def renders_two_tables(self) -> bool:
         """Whether it shows quasi-identifiers as they are, and sensitive values apart."""
-        return socket_of(self.implementation, self.verb) is Bucketizer
+        return socket_of(self.implementation, self.verb) is protocols.Bucketizer
 
 
 @cache
@@ -123,13 +110,16 @@ def methods() -> dict[str, Method]:
 
 
 @cache
-def models() -> dict[str, type[PrivacyModel]]:
+def models() -> dict[str, type[protocols.PrivacyModel]]:
     """Every promise by the name policies use."""
-    return cast("dict[str, type[PrivacyModel]]", _all_of("shoal.privacy", "model", PrivacyModel))
+    return cast(
+        "dict[str, type[protocols.PrivacyModel]]",
+        _all_of("shoal.privacy", "model", protocols.PrivacyModel),
+    )
 
 
 @cache
-def model(name: str) -> type[PrivacyModel] | None:
+def model(name: str) -> type[protocols.PrivacyModel] | None:
     """The promise of that name; None where there is none.
 
     Where nobody brings others, and the file of one has its name, no other file is imported.
@@ -140,28 +130,30 @@ def model(name: str) -> type[PrivacyModel] | None:
 
 
 @cache
-def metrics() -> dict[str, type[Metric]]:
+def metrics() -> dict[str, type[protocols.Metric]]:
     """Every measure of utility or risk by name."""
-    return _all_of("shoal.utility", "name", Metric, group="shoal.metrics")
+    return _all_of("shoal.utility", "name", protocols.Metric, group="shoal.metrics")
 
 
-def build_metrics() -> dict[str, Metric]:
+def build_metrics() -> dict[str, protocols.Metric]:
     """One of each measure, by name."""
     return {name: metric() for name, metric in metrics().items()}
 
 
 @cache
-def attacks() -> dict[str, type[Attack]]:
+def attacks() -> dict[str, type[protocols.Attack]]:
     """Every attack by name, in the order of their numbers."""
-    found = cast("dict[str, type[Attack]]", _all_of("shoal.attacks", "name", Attack))
+    found = cast(
+        "dict[str, type[protocols.Attack]]", _all_of("shoal.attacks", "name", protocols.Attack)
+    )
     return dict(sorted(found.items(), key=lambda item: (item[1].number, item[0])))
 
 
 @cache
-def makers() -> dict[str, type[HierarchyMaker]]:
+def makers() -> dict[str, type[protocols.HierarchyMaker]]:
     """Every hierarchy maker by its kind."""
     rooms = {"package_name": "shoal.data.hierarchies", "group": "shoal.hierarchies"}
-    return _all_of(mark="kind", socket=HierarchyMaker, **rooms)
+    return _all_of(mark="kind", socket=protocols.HierarchyMaker, **rooms)
 
 
 def method(name: str, verb: str) -> Method:
@@ -271,9 +263,9 @@ def _line_of(kind: type, broken: BaseException) -> str:
 def socket_of(implementation: type, verb: str) -> type:
     """The protocol that a method of this verb keeps."""
     if verb == "publish" and callable(getattr(implementation, "cut", None)):
-        return Recoder  # a partitioner may well have a parameter of that name
+        return protocols.Recoder  # a partitioner may well have a parameter of that name
     if verb == "publish" and callable(getattr(implementation, "bucketize", None)):
-        return Bucketizer
+        return protocols.Bucketizer
     return SOCKETS[verb]
 
 

@@ -39,9 +39,8 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import is_stop
 from shoal.protocols import Promises
+from shoal.search import repair, segments
 from shoal.search.refinery import Refinery, Search, asked_of, asked_otherwise, mean_loss
-from shoal.search.repair import holds_as_read
-from shoal.search.segments import loss_of
 
 ROUNDING = 1e-9
 REPORTS = 200  # times that progress is shown of a short search
@@ -133,7 +132,7 @@ class _Best:
 
     def __init__(self, matrix: Matrix, partition: Partition, search: Search) -> None:
         self._matrix, self.partition, self._search = matrix, partition, search
-        self._first = self._least = self._now = loss_of(matrix, partition)
+        self._first = self._least = self._now = segments.loss_of(matrix, partition)
         self._made = 0
         self._shown = monotonic()
 
@@ -142,7 +141,7 @@ class _Best:
         self._made = made
         if found is None:
             return
-        self._now = loss_of(self._matrix, found)
+        self._now = segments.loss_of(self._matrix, found)
         # sums differ in their last digits with the order of the input
         if self._now < self._least * (1 - ROUNDING):
             self.partition, self._least = found, self._now
@@ -225,7 +224,7 @@ def keeps_as(
         return promises.release_holds(classes.labels, classes.count)
 
     def as_read(classes: Partition) -> bool:
-        return holds_as_read(matrix, classes, promises)
+        return repair.holds_as_read(matrix, classes, promises)
 
     asked = [
         check

@@ -249,16 +249,14 @@ def costs_of(matrix: Matrix, further: float | None = None) -> np.ndarray:
     costs[:d, 0] = scale
     numbers[:d, 1] = np.where(base < 0, -1, base + d)
     for j in range(d):
-        costs[j, 2:] = _fraction(float(scale[j]) if base[j] < 0 else _loss_of_a_leaf(matrix, j))
+        loss = float(scale[j])
+        if base[j] >= 0:  # of a tree: of each leaf beyond a node's first
+            loss = float(matrix.width[matrix.root(j)]) / max(matrix.leaves(j) - 1, 1)
+        costs[j, 2:] = _fraction(loss)
     numbers[d:, 0] = np.where(matrix.parent < 0, -1, matrix.parent + d)
     numbers[d:, 1] = matrix.last
     costs[d:, 2] = matrix.width
     return costs
-
-
-def _loss_of_a_leaf(matrix: Matrix, j: int) -> float:
-    """What a node of tree attribute j loses for each leaf beyond its first."""
-    return float(matrix.width[matrix.root(j)]) / max(matrix.leaves(j) - 1, 1)
 
 
 @cache

@@ -31,11 +31,10 @@ from shoal.data.schema import Role
 from shoal.data.table import Table
 from shoal.data.warnings import warn
 from shoal.errors import InputError
-from shoal.policy import registry
+from shoal.policy import plug_ins, registry
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.binding.table import BoundTable
-from shoal.policy.plug_ins import INSTALL
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
@@ -247,7 +246,7 @@ def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarra
 # Whether a method would leave records in one class, whoever of them had which sensitive value.
 
 
-NOT_INSTALLED = f"its method is not installed; {INSTALL}"
+NOT_INSTALLED = f"its method is not installed; {plug_ins.INSTALL}"
 UNKNOWN_METHOD = "the policy's method is not known here; if it is your own, install its package"
 NO_ACCOUNT = "no account of what this method would have done otherwise"
 WHOLE_TABLE = "a promise compares classes with the whole table"

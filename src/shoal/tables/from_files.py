@@ -7,19 +7,17 @@ from typing import Any, Unpack
 
 from shoal.auditor import audit as audit_job
 from shoal.connectors import engines
-from shoal.data import cores, room
+from shoal.data import cores, room, warnings
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, watched
 from shoal.data.regular_files import path_text, require_name
-from shoal.data.warnings import warn
-from shoal.policy.from_columns import refuse_unknown
-from shoal.policy.parameters import with_keywords
+from shoal.policy import from_columns, parameters
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
 from shoal.tables.request import PublishOptions, PublishRequest, PublishWords, publish_options
 
 
-@with_keywords(PublishWords, PublishOptions)
+@parameters.with_keywords(PublishWords, PublishOptions)
 def publish_file(
     table: str | Path,
     policy: PolicyLike,
@@ -49,7 +47,7 @@ def publish_file(
 
     Options as of `shoal publish`:
     """
-    refuse_unknown(words, inspect.signature(publish_file).parameters)
+    from_columns.refuse_unknown(words, inspect.signature(publish_file).parameters)
     # a release in memory has a name that no file can have
     require_name(path_text(output, "output"))
     with cores.using(threads), room.using(memory), engines.using(engine):
@@ -62,7 +60,7 @@ def publish_file(
             path_text(table, "table"), Policy.of(policy, read), path_text(output, "output"), request
         )
     for warning in outcome.certificate.warnings:
-        warn(warning)
+        warnings.warn(warning)
     return outcome.certificate
 
 

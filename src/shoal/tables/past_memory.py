@@ -19,20 +19,9 @@ from shoal.connectors.dialect import UTF8, Dialect
 from shoal.connectors.location import Location
 from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.connectors.spread_files import write_spread
+from shoal.data import coded_table
 from shoal.data.classes import Classes
-from shoal.data.coded_table import (
-    CodedTable,
-    Codes,
-    Rows,
-    ShownColumn,
-    ShownTable,
-    as_is,
-    global_columns,
-    hidden_where,
-    in_order,
-    local_columns,
-    of_kept,
-)
+from shoal.data.coded_table import CodedTable, Codes, Rows, ShownColumn, ShownTable
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.data.room import Room, SharedRoom, blocks, needs_whole
@@ -93,16 +82,18 @@ def prepare_coded(
     mark = bound.schema.render.suppressed
     for attribute in bound.schema.published:
         if attribute.role is not Role.QUASI:
-            column = as_is(table.column(attribute.name), table.cells(attribute.name))
+            column = coded_table.as_is(table.column(attribute.name), table.cells(attribute.name))
             if hides and attribute.role is Role.SENSITIVE:
                 is_text = table.is_text(attribute.name) or not typed
-                column = hidden_where(column, starred, mark if is_text else None, records)
+                column = coded_table.hidden_where(
+                    column, starred, mark if is_text else None, records
+                )
             shown[attribute.name] = column
     columns = [shown[attribute.name] for attribute in bound.schema.published]
     rows = None
     if bound.schema.render.order != "input":
         rows = _order(columns, bound, table)
-        columns = [in_order(column, rows) for column in columns]
+        columns = [coded_table.in_order(column, rows) for column in columns]
     return RecodedDraft(
         ShownTable(columns, records),
         bound.asked,
@@ -218,7 +209,7 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     _require_feasible(models, records, problem.required_k or 1)
     label = None
     if method.cut.minds_labels and bound.label is not None:
-        label = of_kept(bound.label, encoded.suppressed, records, room)
+        label = coded_table.of_kept(bound.label, encoded.suppressed, records, room)
     fitting = (room.limit or 0) // ROWS_SHARE // (ROW_BYTES * (len(columns) + 4))
     most = min(fitting, records // WORTHWHILE)
     first, count, row_of = rows_within(columns, label, most, room)
@@ -242,7 +233,7 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     rounds_of_row = cut.round_of_record().astype(np.int8)
     rounds = encoded.of_all(room.gather(rounds_of_row, row_of), room)
     seconds = time.process_time() - started
-    shown = list(global_columns(cut, rounds, encoded, bound.schema.render, room))
+    shown = list(coded_table.global_columns(cut, rounds, encoded, bound.schema.render, room))
     return _Classes(shown, seconds, cut.search_statistics)
 
 
@@ -263,7 +254,7 @@ def _local(
     labels = encoded.of_all(Partition.of_runs(columns[-1], starts, room).labels, room)
     seconds = time.process_time() - started
     render = bound.schema.render
-    shown = list(local_columns(columns, starts, labels, encoded, render, room))
+    shown = list(coded_table.local_columns(columns, starts, labels, encoded, render, room))
     return _Classes(shown, seconds)
 
 

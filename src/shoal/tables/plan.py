@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
+from shoal.data import regular_files, release
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
 from shoal.data.recoding import GlobalRecoding, code_texts, span_ends
-from shoal.data.regular_files import readable, require_regular
-from shoal.data.release import spans_cover, tree_spans
 from shoal.data.schema import Kind, Render
 from shoal.errors import UNREADABLE, InputError, PromiseError
 from shoal.policy.binding.table import BoundTable
@@ -63,9 +62,9 @@ class ColumnMapping:
         groups = tuple(dict.fromkeys(self.cells.values()))
         if encoded.attribute.hierarchy is None or None not in known:
             return
-        lo, hi = tree_spans(encoded.attribute, groups)
+        lo, hi = release.tree_spans(encoded.attribute, groups)
         for rank in [rank for rank, text in enumerate(known) if text is None]:
-            covering = np.flatnonzero(spans_cover(lo, hi, encoded.values[rank]))
+            covering = np.flatnonzero(release.spans_cover(lo, hi, encoded.values[rank]))
             if len(covering):
                 known[rank] = groups[min(covering, key=lambda group: hi[group] - lo[group])]
 
@@ -110,8 +109,8 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> "Plan":
         """The plan in a file; raises InputError where it holds none."""
-        require_regular(path, "plan")
-        with readable(f"plan '{path}'"):
+        regular_files.require_regular(path, "plan")
+        with regular_files.readable(f"plan '{path}'"):
             text = Path(path).read_bytes()
         try:
             content = json.loads(text.decode("utf-8"))

@@ -9,8 +9,7 @@ import yaml
 import linked_cases
 from sample_policies import content_of
 from shoal.advise.propose_linked import propose_linked
-from shoal.connectors.database.catalogue import ForeignKey
-from shoal.connectors.table_places import table_places
+from shoal.connectors.table_places import ForeignKey, table_places
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.table import Table
 from shoal.errors import InputError

@@ -9,8 +9,7 @@ import pytest
 import linked_cases
 from shoal.connectors import files
 from shoal.connectors.database.address import of_table, parse, without_password
-from shoal.connectors.database.catalogue import ForeignKey
-from shoal.connectors.table_places import TablePlace, is_several, table_places
+from shoal.connectors.table_places import ForeignKey, TablePlace, is_several, table_places
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked

@@ -60,7 +60,6 @@ def test_every_message_that_names_an_option_names_a_keyword_in_python():
 
 
 def options() -> list[Option]:
-    import shoal.attacks.run.options
     import shoal.fusion.request
     import shoal.streams.options
     import shoal.tables.request  # noqa: F401

@@ -9,21 +9,18 @@ import naive
 from shoal.data.classes import Classes
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.true_values import TrueValues
-from shoal.utility import (
+from shoal.utility.class_sizes import (
     AverageClassSize,
-    Classification,
     Discernibility,
-    GeneralizedLoss,
-    GlobalCertaintyPenalty,
-    InformationLossPercent,
     JournalistMax,
     Marketer,
     ProsecutorMax,
     ProsecutorMean,
-    SquaredError,
-    SquaredErrorNormalised,
     class_sizes,
 )
+from shoal.utility.classification import Classification
+from shoal.utility.gcp import GeneralizedLoss, GlobalCertaintyPenalty
+from shoal.utility.squared_error import InformationLossPercent, SquaredError, SquaredErrorNormalised
 
 DOMAIN = 10
 

@@ -8,17 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from shoal.attacks.beside.audit import (
-    OWN,
-    PRESENCE,
-    Numbered,
-    ReleaseBeside,
-    check_spelling,
-    counted,
-    numbered,
-    people_of,
-    stripped,
-)
+from shoal.attacks.beside import audit
+from shoal.attacks.beside.audit import Numbered, ReleaseBeside
 from shoal.attacks.beside.others import Others, OthersLike
 from shoal.attacks.beside.sharing import ABSENT, KnownPeople, points_of
 from shoal.attacks.run.request import AttackRequest
@@ -60,12 +51,12 @@ class BesideGuard:
     """
 
     releases: Sequence[ReleaseBeside]
-    attacker: str = PRESENCE
+    attacker: str = audit.PRESENCE
     strict: bool = False
 
     @property
     def is_own(self) -> bool:
-        return self.attacker == OWN
+        return self.attacker == audit.OWN
 
     def candidates(self, truth: Truth, schema: Schema) -> Candidates:
         """Who fits all old classes of the people of a new table; raises InputError where that can't
@@ -73,9 +64,9 @@ class BesideGuard:
 
         truth: of a table whose people have one record each.
         """
-        names, person = people_of(truth, schema)
+        names, person = audit.people_of(truth, schema)
         table = ReleaseBeside(NEW, "table", names)
-        everybody = numbered([*self.releases, table])
+        everybody = audit.numbered([*self.releases, table])
         own = everybody.numbers[-1][person]
         released = Numbered(self.releases, everybody.numbers[:-1], everybody.people)
         known = [*released.known(), KnownPeople(truth, schema, own, NEW)]
@@ -97,13 +88,13 @@ class BesideGuard:
         check of what is to be published, as a certificate states it.
         """
         assert audited.truth is not None
-        names, person = people_of(audited.truth, audited.problem.schema)
+        names, person = audit.people_of(audited.truth, audited.problem.schema)
         classes = audited.release.classes
         kept = classes.labels >= 0
         rows = audited.truth.aligned(person)[kept], classes.labels[kept].astype(np.int64)
         shown = ReleaseBeside(NEW, "table", names, *rows, classes.count, audited=audited)
-        everybody = numbered([*self.releases, shown])
-        joint = everybody.joint(OWN)
+        everybody = audit.numbered([*self.releases, shown])
+        joint = everybody.joint(audit.OWN)
         is_new = joint.present[:, -1]
         is_old: np.ndarray = joint.present[:, :-1].sum(axis=1) > 0
         remaining = joint.remaining(range(joint.releases))[is_new & is_old]
@@ -112,7 +103,7 @@ class BesideGuard:
 
     def stated(self, k: int, remaining: np.ndarray, withheld: int, newcomers: int) -> BesideReport:
         """As a certificate states it. remaining: for each who is left, among how many people."""
-        found = counted(remaining, k)
+        found = audit.counted(remaining, k)
         stated = {
             "k": k,
             "attacker": self.attacker,
@@ -147,9 +138,9 @@ def guard_of(
             )
     if not read:
         return None, request
-    check_spelling([*read, ReleaseBeside(NEW, "table", (), together=policy.model.together)])
+    audit.check_spelling([*read, ReleaseBeside(NEW, "table", (), together=policy.model.together)])
     guard = BesideGuard(read, asked.attacker, asked.strict)
-    for known in numbered(read).known() if guard.is_own else ():
+    for known in audit.numbered(read).known() if guard.is_own else ():
         known.check()  # or it can't be known who fits a class
     return guard, request
 
@@ -174,9 +165,9 @@ class OldCells:
     @classmethod
     def of(cls, guard: BesideGuard, k: int, named: Column) -> "OldCells":
         """Of a table's records. named: the column of their subjects."""
-        distinct, place = stripped(named.cells)
+        distinct, place = audit.stripped(named.cells)
         table = ReleaseBeside(NEW, "table", distinct)
-        everybody = numbered([*guard.releases, table])
+        everybody = audit.numbered([*guard.releases, table])
         places = everybody.places()
         cells, person = profiles_of(places)
         pairs = places.of_items(np.isin(np.arange(len(cells)), person))

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from shoal.attacks.beside.audit import ReleaseBeside, ShownValues, matched
-from shoal.auditor.ledger import terms
-from shoal.auditor.ledger.history import audit_releases
+from shoal.auditor.ledger import history, terms
 from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.auditor.sharing import Links, fitting_pairs, profiles_of
 from shoal.connectors.ledger import Ledger, sha256_of
@@ -74,7 +73,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     with ledger.appends_held_off():
         known = KnownPeople(ledger)
     head = sha256_of(ledger.last)  # before all else: a release that comes meanwhile is not judged
-    audited = audit_releases(path)
+    audited = history.audit_releases(path)
     if audited.damage:
         raise InputError(f"{what}: {audited.damage[0]}", list(audited.damage[1:]))
     none = np.zeros(0, dtype=np.int64)

@@ -28,11 +28,10 @@ from shoal.attacks.run.people import (
     trials_of,
 )
 from shoal.attacks.run.request import Accepted, Asked, AttackRequest, asked_attacks, judged, lacking
+from shoal.auditor import reading, verdict
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
-from shoal.auditor.reading import most_followed
-from shoal.auditor.verdict import of_cells
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, read_originals
 from shoal.data.attack_scene import (
@@ -59,8 +58,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.table import bound_original
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
-from shoal.privacy.reidentification import people_and_weights
-from shoal.privacy.uniqueness import ESTIMATORS
+from shoal.privacy import reidentification, uniqueness
 from shoal.protocols import Attack
 
 FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
@@ -165,7 +163,7 @@ def scene_of(
         target.recoding,
         problem.required_k,
         ground.blind,
-        followed=None if truth is None else most_followed(truth, problem.schema.render),
+        followed=None if truth is None else reading.most_followed(truth, problem.schema.render),
     )
 
 
@@ -180,7 +178,7 @@ def _shown(ground: Ground) -> ShownRelease:
     plain = plain_columns(target.released, target.problem.schema)
     release = target.release
     shown = ground.shown(release.columns, in_boxes(release), sensitive, plain)
-    said = of_cells(target.released, target.problem.policy)
+    said = verdict.of_cells(target.released, target.problem.policy)
     named = [one.column for one in said if one.code == PLAIN_NAMES_PEOPLE]
     known = plain.keys() | sensitive.keys()
     return replace(shown, naming=tuple(name for name in named if name in known))
@@ -235,7 +233,7 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
         classes = ground.target.release.classes
         if classes.sample is None:
             return None
-        return Surroundings("weights", weights=people_and_weights(classes)[1])
+        return Surroundings("weights", weights=reidentification.people_and_weights(classes)[1])
     if around.table is not None:
         assert ground.around is not None
         _require(ground.around, [axis.name for axis in ground.axes])
@@ -258,7 +256,7 @@ def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | Non
     sizes, counts = np.unique(people[people > 0], return_counts=True)
     if not len(sizes):
         return None
-    share = ESTIMATORS[estimator](sizes, counts, fraction) if sizes[0] == 1 else 0.0
+    share = uniqueness.ESTIMATORS[estimator](sizes, counts, fraction) if sizes[0] == 1 else 0.0
     return share if isfinite(share) else None
 
 

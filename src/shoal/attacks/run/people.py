@@ -11,16 +11,8 @@ import polars as pl
 from shoal.attacks.run.request import NEEDS_CONTROL, AttackRequest
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.reading import read_again
-from shoal.data.attack_scene import (
-    Axis,
-    Control,
-    People,
-    Recoding,
-    ShownRelease,
-    Trial,
-    axes_of,
-    boxes_of,
-)
+from shoal.data import attack_scene
+from shoal.data.attack_scene import Axis, Control, People, Recoding, ShownRelease, Trial
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
 from shoal.data.encoding import EncodedTable, values_beside
 from shoal.data.progress import Progress
@@ -114,7 +106,7 @@ class Ground:
     ) -> ShownRelease:
         """A release in numbers; classes: with its people."""
         again = [read_again(one, self.schema[one.name], self.schema) for one in columns]
-        boxes = boxes_of(self.axes, again, classes.labels, classes.people())
+        boxes = attack_scene.boxes_of(self.axes, again, classes.labels, classes.people())
         return ShownRelease(boxes, classes.labels, classes.subjects, sensitive, plain)
 
     def values_of(self, rows: np.ndarray) -> dict[str, SensitiveColumn]:
@@ -179,7 +171,7 @@ def ground_of(target: AttackedRelease, request: AttackRequest) -> Ground:
         {name: column.codes[start:stop].astype(np.int64) for name, column in sensitive.items()}
         for start, stop in pairwise(ends.tolist())
     ]
-    axes, blind = axes_of(
+    axes, blind = attack_scene.axes_of(
         replace(e, attribute=schema[e.attribute.name]) for e in target.encoded.attributes
     )
     own = People(_points(target.original, axes, schema), parts[0], _persons(target.encoded))

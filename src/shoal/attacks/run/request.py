@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy import registry
-from shoal.policy.consistency import MEASURES
+from shoal.policy import consistency, registry
 from shoal.policy.parameters import build, suggestion
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
@@ -152,7 +151,7 @@ def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
     """The attacks that are asked for, with those that the policy's thresholds and population ask
     for.
     """
-    needed = [MEASURES[measure] for measure in policy.model.accept]
+    needed = [consistency.MEASURES[measure] for measure in policy.model.accept]
     needed += ["population"] if policy.model.population is not None else []
     request = replace(request, attacks=(*request.attacks, *dict.fromkeys(needed)))
     if request.attacks:
@@ -242,7 +241,7 @@ def _ends(number: Any) -> tuple[float | None, float | None]:
 
 def _numbers(measure: str, found: Findings) -> Iterator[tuple[str | None, Any]]:
     """What was measured, by attribute; None for one number of the whole release."""
-    attack = found.get(MEASURES[measure]) or {}
+    attack = found.get(consistency.MEASURES[measure]) or {}
     if measure in SINGLE:
         yield None, _at(attack, SINGLE[measure])
     elif measure == "alone":

@@ -29,23 +29,10 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors import delimited, dialect
+from shoal.connectors.database import session as sql
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
-from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import (
-    SOURCE,
-    DatabaseRefusal,
-    Session,
-    SqlColumn,
-    TableName,
-    as_declared,
-    beside,
-    cell_of,
-    count_rows,
-    quoted,
-    require_rights,
-    rows_as_text,
-)
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName, opened
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
@@ -125,11 +112,11 @@ def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
     if not {*_ABOUT} <= {column.name for column in session.columns(kept)}:
         return []
     cells = ", ".join(f"CAST({name} AS text)" for name in _ABOUT[1:])
-    with beside(kept):
-        require_rights(session, {kept: ["SELECT"]})
+    with sql.beside(kept):
+        sql.require_rights(session, {kept: ["SELECT"]})
         rows = session.query(
-            f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE name = $1"
-            f" ORDER BY {cell_of('release')}",
+            f"SELECT {cells} FROM {kept.quoted} AS {sql.SOURCE} WHERE name = $1"
+            f" ORDER BY {sql.cell_of('release')}",
             (table.name,),
         ).rows()
     return [
@@ -156,7 +143,7 @@ def list_release(session: Session, table: TableName, line: ListedRelease) -> Non
         for place, name in enumerate(_ABOUT, start=1)
     )
     numbers = (str(line.release), str(line.since), str(line.rows))
-    with beside(kept):
+    with sql.beside(kept):
         session.execute(
             f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ({places})",
             (table.name, *numbers, line.certificate, line.created),
@@ -198,7 +185,7 @@ def state_of(address: TableAddress, writing: bool = False) -> TableState:
         table = session.named(address)
         if writing:
             adding = ("SELECT", "INSERT")
-            require_rights(session, {table: adding, table.beside(RELEASES): adding})
+            sql.require_rights(session, {table: adding, table.beside(RELEASES): adding})
         columns = session.columns(table)
         releases = listed_releases(session, table)
         rows = TableRows.of(session, table)
@@ -241,11 +228,11 @@ def _begin(
     listed, rows = listed_releases(session, table), TableRows.of(session, table)
     is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
     count = sum(line.rows for line in listed)
-    if not is_left or (rows.columns and count_rows(session, table) != count):
+    if not is_left or (rows.columns and sql.count_rows(session, table) != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
         InputError.raise_for(f"{where}: {one}" for one in tables.column_findings(session, names))
-        texts = ", ".join(f"{quoted(name)} text" for name in names)
+        texts = ", ".join(f"{sql.quoted(name)} text" for name in names)
         session.execute(
             f"CREATE TABLE {table.quoted} ({tables.ROW} {session.key_numbers},"
             f" {tables.RELEASE} bigint NOT NULL, {texts})"
@@ -265,7 +252,7 @@ def _require_as_put(
     listed = listed_releases(session, table)
     is_listed = bool(listed) and listed[-1] == line
     rows = TableRows.of(session, table)
-    is_whole = is_listed and count_rows(session, table) == first + line.rows
+    is_whole = is_listed and sql.count_rows(session, table) == first + line.rows
     if not is_whole or not rows.are_as_certified(line, first):
         raise InputError(
             f"output '{address.shown}': the database itself changed rows or the certificate after"
@@ -318,7 +305,7 @@ def read_table(
             columns = session.columns(table)
             names = [c.name for c in columns if c.holds is pl.Float64 and reading.needs(c.name)]
             nans = session.nan_counts(table, names)
-            return as_declared(frame, columns, reading), sha256, nans
+            return sql.as_declared(frame, columns, reading), sha256, nans
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]
@@ -393,7 +380,7 @@ class TableRows:
 
         These are what somebody's own SELECT finds, also where numbers were changed or rows added.
         """
-        which = f"{cell_of(tables.RELEASE)} {'>=' if and_later else '='} {line.release}"
+        which = f"{sql.cell_of(tables.RELEASE)} {'>=' if and_later else '='} {line.release}"
         return self._cells(line, which).drop(tables.ROW, tables.RELEASE)
 
     def _cells(self, line: ListedRelease, which: str) -> pl.DataFrame:
@@ -404,8 +391,8 @@ class TableRows:
                 f"table '{self.table.name}': lacks columns that its certificates name; restore it"
             )
         columns = [self.columns[name] for name in names]
-        which = f"WHERE {which} ORDER BY {cell_of(tables.ROW)}"
-        return rows_as_text(self.session, self.table, columns, which)
+        which = f"WHERE {which} ORDER BY {sql.cell_of(tables.ROW)}"
+        return sql.rows_as_text(self.session, self.table, columns, which)
 
     @property
     def _names(self) -> list[str]:
@@ -413,7 +400,7 @@ class TableRows:
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
         """Whether a release has the rows and numbers it was put with, behind `first` others."""
-        row = cell_of(tables.ROW)
+        row = sql.cell_of(tables.ROW)
         frame = self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
         # first: the list may state more rows than any memory holds numbers
         if frame.height != line.rows:
@@ -438,7 +425,7 @@ class TableRows:
             if not self.are_as_certified(line, first):
                 findings.append(f"release {line.release:04d}: its rows were changed")
             first += line.rows
-        if count_rows(self.session, self.table) != first:
+        if sql.count_rows(self.session, self.table) != first:
             findings.append("rows: some were added or taken away")
         return findings
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import polars as pl
 from polars import selectors
 
+from shoal.connectors import delimited, location
+from shoal.connectors.database import session as sql
 from shoal.connectors.database.address import (
     CERTIFICATES,
     RELEASES,
@@ -23,23 +25,8 @@ from shoal.connectors.database.address import (
     TableAddress,
     require_whole,
 )
-from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import (
-    KEEPING,
-    DatabaseRefusal,
-    Session,
-    SqlColumn,
-    TableName,
-    cell_of,
-    keep_line,
-    kept_line,
-    quoted,
-    require_rights,
-    rows_as_text,
-)
-from shoal.connectors.delimited import with_moments_as_text
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName, opened
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.location import is_taken
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, PartyError
 
@@ -59,7 +46,7 @@ def certificate_of(address: TableAddress) -> bytes | None:
 
 
 def _certificate(session: Session, table: TableName) -> str | None:
-    line = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
+    line = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
     return None if line is None else line[1]
 
 
@@ -86,10 +73,10 @@ def rows_of_table(
             f"{address.where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
             " that drops the column (role: drop)"
         )
-    require_rights(session, {table: ["SELECT"]})
+    sql.require_rights(session, {table: ["SELECT"]})
     order = _order(session, address, table, columns)
     by = ", ".join(order.values())
-    frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
+    frame = sql.rows_as_text(session, table, columns, f"ORDER BY {by}")
     if ROW in names:
         _check_numbers(frame, address)
         frame = frame.drop(ROW)
@@ -109,7 +96,7 @@ def _order(
     names = list(address.order) or key or [EVERY]
     if names == [EVERY]:
         return by_name
-    hidden = {name: cell_of(name) for name in key}
+    hidden = {name: sql.cell_of(name) for name in key}
     unknown = [name for name in names if name not in hidden | by_name]
     if unknown:
         raise InputError(
@@ -165,7 +152,7 @@ class TableDraft:
         """Puts all records; whatever is neither number nor day as text."""
         InputError.raise_for(column_findings(self.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
-        frame = with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
+        frame = delimited.with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
         create_release(self.session, self.unnamed, frame.schema)
         self.session.insert(self.unnamed, numbered(frame))
 
@@ -179,7 +166,7 @@ class TableDraft:
         run = self.session.execute
         if self.session.columns(self.table):
             self.session.drop(self.table)
-        run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
+        run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {sql.quoted(self.table.name)}")
         keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
 
 
@@ -193,7 +180,9 @@ def column_findings(session: Session, names: Sequence[str]) -> list[str]:
 
 def create_release(session: Session, table: TableName, types: Mapping[str, object]) -> None:
     """An empty table for a release, its rows numbered. types: of its columns."""
-    cells = ", ".join(f"{quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items())
+    cells = ", ".join(
+        f"{sql.quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items()
+    )
     session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {cells})")
 
 
@@ -212,7 +201,7 @@ def keep_certificate(
     certificate, or of the rows that it was made for.
     """
     line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
-    keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
+    sql.keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
     session.run_deferred()
     found = rows_of_table(session, address, table)[1], _certificate(session, table)
     if found != (sha256, certificate):
@@ -255,14 +244,16 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
         raise InputError(f"{where}: {wrong[0]}")
     columns = session.columns(table)
     replaced = ("OWNERSHIP", "SELECT") if columns and replace else ()
-    require_rights(session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): KEEPING})
+    sql.require_rights(
+        session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): sql.KEEPING}
+    )
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)
     if not is_release or _certificate(session, table) is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise is_taken(where, "table")
+        raise location.is_taken(where, "table")
     if not _is_as_certified(session, address, table):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
@@ -289,7 +280,7 @@ def taken_finding(is_there: bool, kept: str, owner: str) -> str:
 
 
 def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
-    known = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
+    known = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
     try:
         _, sha256 = rows_of_table(session, address, table)
     except InputError:

@@ -18,17 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.connectors.party.messages import (
-    DONE,
-    FRAME_HEAD,
-    LENGTH,
-    NOT_JOURNALED,
-    OF_ROUNDS,
-    PIECE,
-    MessageKind,
-    refused,
-    said_by,
-)
+from shoal.connectors.party import messages
+from shoal.connectors.party.messages import MessageKind
 from shoal.data.regular_files import distinct_keys
 from shoal.errors import PartyError
 
@@ -42,8 +33,10 @@ _OPENS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NONCE = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _KINDS = frozenset(int(kind) for kind in MessageKind)
-_ORDER = {kind: place for place, kind in enumerate(MessageKind) if kind not in NOT_JOURNALED}
-_ORDER |= dict.fromkeys(OF_ROUNDS, _ORDER[MessageKind.BATCH])  # they alternate
+_ORDER = {
+    kind: place for place, kind in enumerate(MessageKind) if kind not in messages.NOT_JOURNALED
+}
+_ORDER |= dict.fromkeys(messages.OF_ROUNDS, _ORDER[MessageKind.BATCH])  # they alternate
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,7 @@ class Terms:
     def most_frame(self) -> int:
         """Bytes of a frame, beyond which it is not read at all."""
         most = [limit.most for limits in self.limits.values() for limit in limits.values()]
-        return max([_ROOMY, *(FRAME_HEAD + size for size in most)])
+        return max([_ROOMY, *(messages.FRAME_HEAD + size for size in most)])
 
 
 class Parser:
@@ -91,7 +84,7 @@ class Parser:
 
     def __init__(self, sender: str, limits: Mapping[MessageKind, Limit]) -> None:
         self._sender = sender
-        self._limits = {MessageKind.BYE: Limit(len(DONE), check=_check_goodbye), **limits}
+        self._limits = {MessageKind.BYE: Limit(len(messages.DONE), check=_check_goodbye), **limits}
         self._counts: Counter[MessageKind] = Counter()
         self._last: MessageKind | None = None
         self._missing = 0  # bytes of a message that comes in pieces
@@ -107,7 +100,7 @@ class Parser:
         kind = MessageKind(number)
         limit = self._limits.get(kind)
         if limit is None:
-            raise refused(self._sender, kind, "is not for this party")
+            raise messages.refused(self._sender, kind, "is not for this party")
         if kind not in _ORDER:
             self._check(kind, limit, content)
             return kind
@@ -124,24 +117,24 @@ class Parser:
             _ORDER[kind] < _ORDER[self._last] or (self._missing and kind != self._last)
         ):
             after = self._last.name.lower()
-            raise refused(self._sender, kind, f"comes out of order, after '{after}'")
+            raise messages.refused(self._sender, kind, f"comes out of order, after '{after}'")
 
     def _take_first(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
         self._counts[kind] += 1
         if self._counts[kind] > limit.count:
-            raise refused(self._sender, kind, f"comes more often than {limit.count} times")
+            raise messages.refused(self._sender, kind, f"comes more often than {limit.count} times")
         if not limit.in_pieces:
             self._check(kind, limit, content)
             return
-        if len(content) != LENGTH.size:
-            raise refused(self._sender, kind, "does not begin with its length")
-        (length,) = LENGTH.unpack(content)
+        if len(content) != messages.LENGTH.size:
+            raise messages.refused(self._sender, kind, "does not begin with its length")
+        (length,) = messages.LENGTH.unpack(content)
         self._check_length(kind, limit, length)
         self._missing = length
 
     def _take_piece(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
-        if len(content) != min(PIECE, self._missing):
-            raise refused(self._sender, kind, "has a piece of another length than it said")
+        if len(content) != min(messages.PIECE, self._missing):
+            raise messages.refused(self._sender, kind, "has a piece of another length than it said")
         self._missing -= len(content)
         if limit.check is None:
             return
@@ -156,7 +149,7 @@ class Parser:
 
     def _check_length(self, kind: MessageKind, limit: Limit, length: int) -> None:
         if not limit.least <= length <= limit.most or length % limit.unit:
-            raise refused(
+            raise messages.refused(
                 self._sender,
                 kind,
                 f"is {length} bytes long; {limit.least} to {limit.most} are possible"
@@ -167,14 +160,14 @@ class Parser:
         if limit.check is None:
             return
         try:
-            with said_by(self._sender, kind):
+            with messages.said_by(self._sender, kind):
                 limit.check(content)
         except ValueError:
-            raise refused(self._sender, kind, "can't be read") from None
+            raise messages.refused(self._sender, kind, "can't be read") from None
 
 
 def _check_goodbye(content: bytes) -> None:
-    if content not in (b"", DONE):
+    if content not in (b"", messages.DONE):
         raise ValueError
 
 

@@ -184,7 +184,9 @@ class Sessions:
             greeting = self._parsed(name, packed)
         except PartyError as wrong:
             self.fail(wrong)
-            context.abort(self._endpoint.grpc.StatusCode.FAILED_PRECONDITION, _refusal_of(wrong))
+            # nothing that the other party wrote
+            refusal = _ANOTHER_AGREEMENT if _ANOTHER_AGREEMENT in str(wrong) else "refused"
+            context.abort(self._endpoint.grpc.StatusCode.FAILED_PRECONDITION, refusal)
         with self.state:
             self._greetings[name] = greeting
             self._last_heard[name] = time.monotonic()
@@ -297,11 +299,6 @@ class Sessions:
 
 
 _ANOTHER_AGREEMENT = "another agreement"
-
-
-def _refusal_of(wrong: PartyError) -> str:
-    """What to answer a party whose greeting is refused: nothing that the other party wrote."""
-    return _ANOTHER_AGREEMENT if _ANOTHER_AGREEMENT in str(wrong) else "refused"
 
 
 def _refused_by(name: str, details: str | None) -> PartyError:

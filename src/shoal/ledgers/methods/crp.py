@@ -31,16 +31,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.ledgers.kernels import farthest_first
-from shoal.ledgers.methods.waiting import (
-    AT_ONCE,
-    DEADLINE,
-    PRICE,
-    PRICED,
-    TABLE_METHODS,
-    WAITING,
-    is_due,
-    without_waiting,
-)
+from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import Promises, Republisher
 from shoal.search.kernels import nearest_class
 from shoal.search.points import BLOCK, points_of, rows_of_blocks
@@ -76,7 +67,7 @@ class Crp(Republisher):
         "how the classes of the increment are found: by the paper's own steps, or by a"
         " method for tables",
         default=PAPER,
-        choices=(PAPER, *TABLE_METHODS),
+        choices=(PAPER, *waits.TABLE_METHODS),
     )
     leftovers: str = parameter(
         "the class that leftover people join: that with the nearest mean, or with the least"
@@ -85,9 +76,9 @@ class Crp(Republisher):
         choices=(NEAREST, LEAST_LOSS),
     )
     block: int = field(default=1 << 17, metadata=BLOCK)
-    waiting: str = field(default=AT_ONCE, metadata=WAITING)
-    price: float = field(default=0.005, metadata=PRICE)
-    deadline: int = field(default=6, metadata=DEADLINE)
+    waiting: str = field(default=waits.AT_ONCE, metadata=waits.WAITING)
+    price: float = field(default=0.005, metadata=waits.PRICE)
+    deadline: int = field(default=6, metadata=waits.DEADLINE)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
@@ -102,9 +93,9 @@ class Crp(Republisher):
         else:
             partition = view.partition(self.cluster, increment, promises, rng)
         partition = repair(increment, partition, promises)
-        if self.waiting == PRICED:
-            due = is_due(increment, partition, view, self.price, self.deadline)
-            partition = without_waiting(increment, partition, due, promises)
+        if self.waiting == waits.PRICED:
+            due = waits.is_due(increment, partition, view, self.price, self.deadline)
+            partition = waits.without_waiting(increment, partition, due, promises)
         return Placement(partition.labels, partition.count)
 
     def _partition(self, increment: Matrix, k: int, rng: np.random.Generator) -> Partition:

@@ -24,32 +24,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data import ledger_view
 from shoal.data.classes import Population
-from shoal.data.ledger_view import (
-    CARRIED,
-    CLOSED,
-    LOCKSTEP,
-    RETIRED,
-    TOGETHER,
-    LedgerView,
-    Panel,
-    PanelChange,
-    Placement,
-)
+from shoal.data.ledger_view import LedgerView, Panel, PanelChange, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
-from shoal.ledgers.methods.waiting import (
-    AT_ONCE,
-    DEADLINE,
-    PRICE,
-    PRICED,
-    TABLE_METHODS,
-    WAITING,
-    holding,
-    is_due,
-)
+from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
 from shoal.search.points import points_of
 from shoal.search.repair import repair
@@ -95,11 +77,11 @@ class Sticky(Republisher):
     cluster: str = parameter(
         "the method for tables that finds new groups",
         default="rounded-partition",
-        choices=TABLE_METHODS,
+        choices=waits.TABLE_METHODS,
     )
-    waiting: str = field(default=AT_ONCE, metadata=WAITING)
-    price: float = field(default=0.005, metadata=PRICE)
-    deadline: int = field(default=6, metadata=DEADLINE)
+    waiting: str = field(default=waits.AT_ONCE, metadata=waits.WAITING)
+    price: float = field(default=0.005, metadata=waits.PRICE)
+    deadline: int = field(default=6, metadata=waits.DEADLINE)
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
@@ -107,20 +89,20 @@ class Sticky(Republisher):
         """A class for each group that can be published, united where promises fail."""
         k = max(promises.k, 2)  # nobody is published alone
         size = self.size_for(view.panel.mode, k)
-        if view.panel.mode == LOCKSTEP:
+        if view.panel.mode == ledger_view.LOCKSTEP:
             published = _in_lockstep(increment, view, k, self.patience)
         else:
             published = _without_waiting(view, k), view.panel
         groups, panel = self._parted(increment, view, promises, k, published)
         new = self._new_groups(increment, view, promises, (k, size), rng)
-        if self.waiting == PRICED:
-            due = is_due(increment, new, view, self.price, self.deadline)
+        if self.waiting == waits.PRICED:
+            due = waits.is_due(increment, new, view, self.price, self.deadline)
             is_out = (new.labels >= 0) & due[new.labels] if new.count else new.labels >= 0
             new = Partition.of(np.where(is_out, new.labels, -1))
         founded = np.where(new.labels >= 0, new.labels + panel.groups, -1).astype(np.int32)
         # all of it; else what can be published alone, as promises that compare with all may fail
         for shown in (np.where(founded >= 0, founded, groups), groups, founded):
-            partition = holding(increment, shown, promises)
+            partition = waits.holding(increment, shown, promises)
             if partition.count:
                 break
         founded = np.where(partition.labels >= 0, founded, np.int32(-1))
@@ -134,7 +116,7 @@ class Sticky(Republisher):
     def size_for(self, mode: str, k: int) -> int:
         """Least people of a new group; raises InputError where it is below k."""
         if not self.size:
-            return 2 * k if mode != CARRIED else -(-3 * k // 2)
+            return 2 * k if mode != ledger_view.CARRIED else -(-3 * k // 2)
         if self.size < k:
             raise InputError(
                 f"method 'sticky': 'size' is {self.size}, and a class needs {k} people; give"
@@ -147,7 +129,7 @@ class Sticky(Republisher):
     ) -> Round:
         """The groups published again, in two where they are whole and have drifted apart."""
         groups, panel = published
-        if not self.split or panel.mode == TOGETHER or not (groups >= 0).any():
+        if not self.split or panel.mode == ledger_view.TOGETHER or not (groups >= 0).any():
             return published
         numbers, labels = np.unique(groups, return_inverse=True)
         labels = labels.reshape(-1).astype(np.int32) - np.int32(numbers[0] < 0)
@@ -185,7 +167,7 @@ class Sticky(Republisher):
         labels = np.full(increment.records, -1, dtype=np.int32)
         rows = np.flatnonzero(view.person < 0)
         k, size = sizes
-        if self.waiting == PRICED and (view.waited[rows] >= self.deadline).any():
+        if self.waiting == waits.PRICED and (view.waited[rows] >= self.deadline).any():
             size = min(size, max(k, len(rows)))
         if len(rows) < size:
             return Partition(labels, 0)
@@ -244,11 +226,11 @@ def _in_lockstep(matrix: Matrix, view: LedgerView, k: int, patience: int) -> Rou
         absent = np.setdiff1d(members, view.person[here])
         others = max(0, k - len(absent))
         if len(here) - others < k:
-            status[members] = CLOSED
+            status[members] = ledger_view.CLOSED
             silent[number] = 0
             continue
-        status[absent] = RETIRED
-        status[view.person[_farthest(points, here, others)]] = RETIRED
+        status[absent] = ledger_view.RETIRED
+        status[view.person[_farthest(points, here, others)]] = ledger_view.RETIRED
         is_whole[number], silent[number] = True, 0
     goes_on = (group >= 0) & is_whole[group] if panel.groups else group >= 0
     goes_on[goes_on] = status[view.person[goes_on]] == panel.status[view.person[goes_on]]
@@ -264,7 +246,7 @@ def _without_waiting(view: LedgerView, k: int) -> np.ndarray:
     """
     groups = np.full(len(view.person), -1, dtype=np.int32)
     for number, rows in _rows_by_group(view):
-        if view.panel.mode == TOGETHER:
+        if view.panel.mode == ledger_view.TOGETHER:
             groups[rows[in_company(view.panel.rounds[view.person[rows]], k)]] = number
         elif int((~view.is_carried[rows]).sum()) >= k:
             groups[rows] = number

@@ -236,14 +236,9 @@ def _flat(bundles: Bundles) -> tuple[cuts.FlatBundles, int, int]:
         np.array(starts, dtype=np.int64).reshape(len(others), bundles.people + 1),
         tables,
         np.array([rows.row_weight for rows in others]),
-        _all_costs(bundles),
+        costs_of(joined([rows.matrix for rows in bundles.tables])),
     )
     return flat, span, slot
-
-
-def _all_costs(bundles: Bundles) -> np.ndarray:
-    """What spans cost on the columns of every table, one after another; as `costs_of`."""
-    return costs_of(joined([rows.matrix for rows in bundles.tables]))
 
 
 def joined(matrices: list[Matrix]) -> Matrix:

@@ -25,19 +25,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.errors import InputError
-from shoal.linked.known_rows import KnownRows
-from shoal.linked.methods.bundles import (
-    OrderedBundles,
-    aligned,
-    band_starts,
-    bundle_loss,
-    classes_of,
-    require_people,
-    slots_of_rows,
-    united,
-    with_columns,
-)
-from shoal.linked.value_trees import ValueTrees
+from shoal.linked.known_rows import KnownRows, ValueTrees
+from shoal.linked.methods import bundles as bundling
+from shoal.linked.methods.bundles import OrderedBundles
 from shoal.protocols import BundlePromises, Bundler
 
 SIZES = (2, 5, 20, 100, 500)
@@ -87,7 +77,7 @@ class Items(Bundler):
                 f"method 'items': classes of {self.size} people withhold nearly all values at"
                 f" k = {k}; choose 'size' of at least {2 * k}, or 'bundles'"
             )
-        require_people(bundles, k)
+        bundling.require_people(bundles, k)
         draws = [rng.permutation(rows.matrix.records) for rows in bundles.tables]
         tried = [
             self._classes(bundles, promises, size, rng) for size in self._sizes(bundles.people, k)
@@ -103,7 +93,7 @@ class Items(Bundler):
             best = int(np.argmin(losses))
         (ordered, classes), making = tried[best], makings[best]
         while promises.needs_more_than_k:  # of classes that look alike since, as one, too
-            kept = united(ordered, classes, promises, making)
+            kept = bundling.united(ordered, classes, promises, making)
             classes = _distinct(bundles, promises, ordered, kept)
             if classes is kept:
                 break
@@ -120,7 +110,7 @@ class Items(Bundler):
         """What is known as a whole, in order, and each person's class by it."""
         whole = bundles.without(_not_whole(bundles))
         ordered = OrderedBundles.of(replace(whole, apart=_apart(bundles, size)), rng)
-        classes = classes_of(ordered.bundles, size, self.band * size)
+        classes = bundling.classes_of(ordered.bundles, size, self.band * size)
         apart = bundles.apart[ordered.source[0]]
         ordered = replace(ordered, bundles=replace(ordered.bundles, apart=apart))
         return ordered, _distinct(bundles, promises, ordered, classes)
@@ -147,7 +137,7 @@ def _apart(bundles: Bundles, size: int) -> np.ndarray:
     for before in np.unique(bundles.apart).tolist():
         members = np.flatnonzero(bundles.apart == before)
         members = members[np.argsort(-by_count[members], kind="stable")]
-        starts = band_starts(by_count[members], size)
+        starts = bundling.band_starts(by_count[members], size)
         found[members] = found.max() + 1 + np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return found
 
@@ -226,7 +216,7 @@ def _sampled_loss(
     place[drawn] = np.arange(len(drawn))
     sampled = place[classes]
     weight = np.append(times / np.bincount(classes)[drawn], 0.0)[sampled]
-    return bundle_loss(bundles, making(sampled), ordered.people_of_input(weight))
+    return bundling.bundle_loss(bundles, making(sampled), ordered.people_of_input(weight))
 
 
 # Templates: of what is known as a whole as in `bundles`, then of the other tables.
@@ -248,7 +238,7 @@ def _templates(
         slots[number] = np.where(kept, covered[number], -1)
     for number in (number for number in others if number not in asked):
         above = slots[bundles.tables[number].parent]
-        slots[number] = covered[number] = slots_of_rows(bundles, number, above)
+        slots[number] = covered[number] = bundling.slots_of_rows(bundles, number, above)
     return Templates(tuple(slots), tuple(covered))
 
 
@@ -257,7 +247,7 @@ def _whole_slots(
 ) -> list[np.ndarray]:
     """The slots of rows in tables that are known as a whole; -1 for all rows of others."""
     others = _not_whole(bundles)
-    whole = iter(ordered.of_input(aligned(ordered.bundles, classes)).slots)
+    whole = iter(ordered.of_input(bundling.aligned(ordered.bundles, classes)).slots)
     return [
         np.full(rows.matrix.records, -1) if number in others else next(whole)
         for number, rows in enumerate(bundles.tables)
@@ -308,7 +298,7 @@ def _with_counts(bundles: Bundles, number: int) -> Matrix:
     if not below:
         return rows.matrix
     counts = [np.diff(one.starts) for one in below]
-    return with_columns(rows.matrix, counts, [1 / one.row_weight for one in below])
+    return bundling.with_columns(rows.matrix, counts, [1 / one.row_weight for one in below])
 
 
 def _count_spans(classes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,30 +10,20 @@ from typing import TypeAlias
 
 import polars as pl
 
-from shoal.connectors import files
-from shoal.connectors.dialect import (
-    UTF8,
-    Dialect,
-    Reading,
-    codec_of,
-    default_dialect,
-    is_written_in,
-    reading_as_stated,
-)
+from shoal.connectors import dialect as dialects
+from shoal.connectors import files, parquet_parts
+from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.location import FRAME, Location
-from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import WrittenDraft
+from shoal.data import formulas, regular_files, two_tables
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
-from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.person_names import named_together, warn_of_nobody, without_nobody
 from shoal.data.progress import Progress
-from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
 from shoal.data.table import Table
-from shoal.data.two_tables import sensitive_path
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning, nan_remarks, unread_lists
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
@@ -244,7 +234,7 @@ class PolicyTables:
         """
         reading = replace(self._reading_of_release, sheet=sheet)
         if room is None:
-            check_released(path)
+            parquet_parts.check_released(path)
             if self.is_made_of_columns:
                 asked = self.model.read  # of a release of any maker
                 reading = replace(reading, sheet=asked.sheet, header=asked.line_of())
@@ -290,7 +280,7 @@ class PolicyTables:
     def _unescaped(self, source: SourceFile, kind: Format) -> SourceFile:
         """What was written, where the policy has formulas escaped."""
         escapes = self.model.write.formulas == "escape" and kind.is_delimited
-        return replace(source, table=Table(unescaped(source.frame))) if escapes else source
+        return replace(source, table=Table(formulas.unescaped(source.frame))) if escapes else source
 
     def published_table(self, table: Table) -> tuple[Table, int | None]:
         """A released table without its derived columns, and how many records its cells contradict;
@@ -351,14 +341,16 @@ class PolicyTables:
         """Delimited text, formulas as the policy wants them; raises InputError where it refuses."""
         wanted = self.model.write.formulas
         if wanted == "refuse":
-            InputError.raise_for(formula_sentences(Table(frame)))
-        return escaped(frame) if wanted == "escape" else frame
+            InputError.raise_for(formulas.formula_sentences(Table(frame)))
+        return formulas.escaped(frame) if wanted == "escape" else frame
 
     def formula_warnings(self, released: Table, kind: Format) -> list[ReleaseWarning]:
         """A warning for each column of delimited text that a spreadsheet would compute."""
         if not kind.is_delimited or self.model.write.formulas != "keep":
             return []
-        return [ReleaseWarning(FORMULA_CELLS, text) for text in formula_sentences(released)]
+        return [
+            ReleaseWarning(FORMULA_CELLS, text) for text in formulas.formula_sentences(released)
+        ]
 
     def output_dialect(
         self, input_path: object, found: Dialect | None, output_path: str
@@ -369,7 +361,7 @@ class PolicyTables:
         """
         read, write = self.model.read, self.model.write
         kind = Location(output_path).kind
-        base = default_dialect(kind)
+        base = dialects.default_dialect(kind)
         if found is not None and kind.is_delimited:
             same = Location(input_path).kind == kind
             base = replace(found, delimiter=found.delimiter if same else base.delimiter)
@@ -377,7 +369,7 @@ class PolicyTables:
             base = replace(base, delimiter=delimiter)
         named = write.encoding or read.encoding
         if named is not None:
-            codec = codec_of(named)
+            codec = dialects.codec_of(named)
             assert codec is not None  # the policy was checked
             is_same = found is not None and codec == found.encoding
             mark = codec == _UTF8_WITH_MARK or (is_same and found is not None and found.bom)
@@ -430,10 +422,12 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
         output = Certificate.load(beside).get("output") or {}
     except InputError:
         return None  # an audit needs no certificate
-    stated = reading_as_stated(output.get("dialect"))
+    stated = dialects.reading_as_stated(output.get("dialect"))
     if _is_same(stated, asked) or files.table_sha256(path) != output.get("sha256"):
         return None
-    if _codec(stated) != UTF8 and not is_written_in(_content(path, asked), _codec(stated)):
+    if _codec(stated) != dialects.UTF8 and not dialects.is_written_in(
+        _content(path, asked), _codec(stated)
+    ):
         return None
     return stated
 
@@ -445,12 +439,12 @@ def _is_same(stated: Reading, asked: Reading) -> bool:
 
 
 def _codec(reading: Reading) -> str:
-    return (codec_of(reading.encoding) if reading.encoding else None) or UTF8
+    return (dialects.codec_of(reading.encoding) if reading.encoding else None) or dialects.UTF8
 
 
 def _content(path: str, asked: Reading) -> bytes:
     content = Path(path).read_bytes()
-    return unpacked(content, f"file '{path}'", asked.unpacked)
+    return regular_files.unpacked(content, f"file '{path}'", asked.unpacked)
 
 
 # A release of two tables, read as one: each row with its group and a value of the group.
@@ -469,7 +463,7 @@ def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> Source
     first = read(path)
     if Location(path).is_standard:
         raise InputError("file '-': a release of two tables is two files; name the first")
-    second = sensitive_path(path)
+    second = two_tables.sensitive_path(path)
     if not Path(second).exists():
         raise InputError(
             f"file '{second}': is not there; the release has two tables, keep both in one folder"

@@ -15,8 +15,7 @@ from shoal.connectors import engines
 from shoal.connectors.dialect import Reading
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
-from shoal.data import room
-from shoal.data.person_names import is_nobody
+from shoal.data import person_names, room
 from shoal.data.room import Room, SharedRoom, blocks, needs_whole, size_text
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -195,7 +194,7 @@ def require_people(table: Table, model: PolicyModel) -> None:
     columns, silent = [], model.silent_of(table.names, model.other)
     kept = [table.column(name) for name in table.names if name not in silent]
     for column in sorted(kept, key=lambda c: len(c.texts)):
-        nobody = is_nobody(column.texts, model.no_names)
+        nobody = person_names.is_nobody(column.texts, model.no_names)
         if not nobody.any():
             return
         columns.append((nobody, column.codes))

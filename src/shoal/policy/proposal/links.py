@@ -10,7 +10,7 @@ from functools import cached_property
 
 import polars as pl
 
-from shoal.connectors.database.catalogue import ForeignKey
+from shoal.connectors.table_places import ForeignKey
 from shoal.data.column_words import words_of
 from shoal.data.linked import PEOPLE
 from shoal.data.person_names import is_nobody, names_of

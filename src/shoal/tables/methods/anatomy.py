@@ -22,11 +22,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data import option, two_tables
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
-from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.two_tables import TWO_TABLES
 from shoal.errors import InfeasibleError
 from shoal.protocols import Bucketizer, Promises
 from shoal.search.points import points_of
@@ -41,12 +40,12 @@ class Anatomy(Bucketizer):
     paper: ClassVar[str] = (
         "Xiao, Tao. Anatomy: simple and effective privacy preservation. VLDB 2006."
     )
-    renders: ClassVar[str] = TWO_TABLES
+    renders: ClassVar[str] = two_tables.TWO_TABLES
 
-    l: int = parameter(
+    l: int = option.parameter(
         "least number of sensitive values in a group, all different", default=2, low=2
     )
-    near: bool = parameter(
+    near: bool = option.parameter(
         "groups of people who are near each other; ours, helps whoever guesses from"
         " quasi-identifiers, and takes time with the square of the records",
         default=False,

@@ -48,10 +48,9 @@ from shoal.data.option import parameter
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search.distinct_rows import on_distinct_rows
+from shoal.search import distinct_rows, segments
 from shoal.search.lattice import Lattice, NodeScore, account, levels_given
 from shoal.search.lattice_costs import METRICS, Node, NodeGroups
-from shoal.search.segments import require_people
 from shoal.search.targets import PartPromises
 
 LARGEST = 2_000_000  # nodes that are searched one and all
@@ -93,7 +92,7 @@ class FullDomain(Recoder):
         "seconds after which the best that was found is taken", default=None, low=0.0
     )
 
-    @on_distinct_rows()
+    @distinct_rows.on_distinct_rows()
     def cut(
         self,
         matrix: Matrix,
@@ -102,7 +101,7 @@ class FullDomain(Recoder):
         progress: Progress = no_progress,
     ) -> Cut:
         """The node that costs least, and who is suppressed there; draws no random number."""
-        require_people(matrix, promises)
+        segments.require_people(matrix, promises)
         if self.rounds and (promises.relative or promises.about_release or matrix.populations):
             raise InputError(
                 f"method '{self.name}': a promise looks at the whole release, which further rounds"

@@ -27,9 +27,8 @@ from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.room import Room, SharedRoom, blocks
 from shoal.protocols import Partitioner, Promises
-from shoal.search import subtrees
+from shoal.search import segments, subtrees
 from shoal.search.kernels import cuts
-from shoal.search.segments import cut_by_rule, cut_to_end, require_people, rule_cutter
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ class Mondrian(Partitioner):
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of at least `promises.k` people; equal records are always in one class."""
-        require_people(matrix, promises)
-        return cut_by_rule(matrix, promises, self._rule)
+        segments.require_people(matrix, promises)
+        return segments.cut_by_rule(matrix, promises, self._rule)
 
     @property
     def _rule(self) -> int:
@@ -103,14 +102,14 @@ class _Node:
     def to_end(self, columns: np.ndarray, room: Room) -> np.ndarray:
         """Moves them so that classes are runs: where each starts, and the end."""
         rows = _rows_of(columns, room)
-        starts, ends = cut_to_end(self.matrix, rows, self.rule, self.k, self.k)
+        starts, ends = segments.cut_to_end(self.matrix, rows, self.rule, self.k, self.k)
         _move(rows, columns)
         return np.append(starts, ends[-1:])
 
     def once(self, columns: np.ndarray, room: Room) -> list[tuple[int, int]]:
         """Moves them so that the parts of one cut are runs."""
         rows = _rows_of(columns, room)
-        cutter = rule_cutter(self.matrix, rows, self.rule, self.k)
+        cutter = segments.rule_cutter(self.matrix, rows, self.rule, self.k)
         first, last = np.zeros(1, dtype=np.int64), np.array([len(rows)], dtype=np.int64)
         _, ends = cutter(first, last, np.zeros(1, dtype=np.int64), 0)
         _move(rows, columns)

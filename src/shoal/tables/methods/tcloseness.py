@@ -37,25 +37,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data import numbers, option
 from shoal.data.matrix import Matrix
-from shoal.data.numbers import alike
-from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, SearchingPartitioner
+from shoal.search import points as geometry
+from shoal.search import refinement
 from shoal.search.efforts import Effort
-from shoal.search.points import (
-    BLOCK,
-    SCALE,
-    blocks_of,
-    in_blocks,
-    merged,
-    people_of,
-    points_of,
-    principal,
-)
-from shoal.search.refinement import refine
 from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of, require_people
 from shoal.search.targets import Targets, least_size, targets_of
@@ -113,24 +103,24 @@ class TClosenessByExchange(SearchingPartitioner):
         "Shoal's own: t-closeness for several sensitive attributes by exchange between classes."
     )
 
-    scale: str = field(default="deviation", metadata=SCALE)
-    neighbours: int = parameter(
+    scale: str = field(default="deviation", metadata=geometry.SCALE)
+    neighbours: int = option.parameter(
         "nearest classes that a class exchanges records with: more is slower and loses less",
         default=16,
         low=1,
     )
-    aim: str = parameter(
+    aim: str = option.parameter(
         "what is kept small: squared errors to the means of classes, or the width of"
         " published cells, for which the table is also cut and the better taken",
         default="means",
         choices=("means", "spans"),
     )
-    rounds: int = parameter(
+    rounds: int = option.parameter(
         "times that all classes look for exchanges at most, each time anew with near ones",
         default=30,
         low=1,
     )
-    block: int = field(default=1 << 15, metadata=BLOCK)
+    block: int = field(default=1 << 15, metadata=geometry.BLOCK)
 
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
@@ -193,7 +183,7 @@ class TClosenessByExchange(SearchingPartitioner):
                 break
         else:
             return None
-        points = principal(points_of(matrix, self.scale))
+        points = geometry.principal(geometry.points_of(matrix, self.scale))
         targets = targets_of(promises, matrix.records)
         for first in range(0, count, TOGETHER):
             rows = np.sort(order[starts[first] : starts[min(first + TOGETHER, count)]])
@@ -201,7 +191,7 @@ class TClosenessByExchange(SearchingPartitioner):
             search = _ExchangeSearch(
                 self,
                 near,
-                people_of(matrix.take(rows)),
+                geometry.people_of(matrix.take(rows)),
                 promises.k,
                 targets.take(rows),
                 rng,
@@ -209,22 +199,22 @@ class TClosenessByExchange(SearchingPartitioner):
             )
             labels[rows] = search.repaired(labels[rows] - np.int32(first)) + first
         found = repair(matrix, Partition.of(labels), promises)
-        return refine(
+        return refinement.refine(
             matrix, found, promises, short_search(matrix, resizes=True), rng, tell=progress
         )
 
     def _exchanged(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, brief: bool
     ) -> Partition:
-        points = principal(points_of(matrix, self.scale))
+        points = geometry.principal(geometry.points_of(matrix, self.scale))
         targets = targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             search = _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng, brief)
             return search.classes()
 
-        labels = in_blocks(matrix, points, targets, self.block, promises.k, cluster)
-        return merged(points, labels, targets)
+        labels = geometry.in_blocks(matrix, points, targets, self.block, promises.k, cluster)
+        return geometry.merged(points, labels, targets)
 
 
 def _is_tight(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> bool:
@@ -238,7 +228,7 @@ def _holds_as_it_is(matrix: Matrix, promises: Promises) -> bool:
     """Whether most records are in classes that hold where those that are alike are one class."""
     cells, count = np.zeros(matrix.records, dtype=np.int64), 1
     for codes in matrix.codes.T:
-        cells = alike((cells, codes), matrix.records)
+        cells = numbers.alike((cells, codes), matrix.records)
         count = int(cells.max(initial=0)) + 1
         if count * promises.k > matrix.people:
             return False
@@ -331,7 +321,7 @@ class _ExchangeSearch:
         """Step 2: classes of `size` or one more, each spread over sensitive values."""
         labels = np.empty(self.points.shape[1], dtype=np.int32)
         count = 0
-        for rows in blocks_of(self.points, self.targets, 8 * size, size):
+        for rows in geometry.blocks_of(self.points, self.targets, 8 * size, size):
             own = _dealt(self.targets.codes[rows, 0], max(len(rows) // size, 1), self.rng)
             labels[rows] = own + count
             count += int(own.max()) + 1

@@ -34,15 +34,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import (
-    BLOCK,
-    CANDIDATES,
-    SCALE,
-    in_blocks,
-    merged,
-    points_of,
-    sensitive_points,
-)
+from shoal.search import points as geometry
 from shoal.search.segments import require_people
 from shoal.search.targets import Targets, targets_of
 from shoal.tables.kernels import from_subsets, unassigned_pool
@@ -74,14 +66,17 @@ class TClosenessKMeansPP(Partitioner):
         default="class",
         choices=("class", "spread"),
     )
-    scale: str = field(default="deviation", metadata=SCALE)
-    candidates: int = field(default=0, metadata=CANDIDATES)
-    block: int = field(default=1 << 14, metadata=BLOCK)
+    scale: str = field(default="deviation", metadata=geometry.SCALE)
+    candidates: int = field(default=0, metadata=geometry.CANDIDATES)
+    block: int = field(default=1 << 14, metadata=geometry.BLOCK)
 
     def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
         """Classes of k records that swapped until they were within t, merged where they are not."""
         require_people(matrix, promises)
-        points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
+        points, targets = (
+            geometry.points_of(matrix, self.scale),
+            targets_of(promises, matrix.records),
+        )
         runs = range(50 if self.preset == "paper" else 1)
         found = (self._once(matrix, points, promises.k, targets, rng) for _ in runs)
         return min(found, key=partial(squared_error, points))
@@ -91,7 +86,7 @@ class TClosenessKMeansPP(Partitioner):
     ) -> Partition:
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
-            sensitive = sensitive_points(targets.columns, targets.codes, self.scale)
+            sensitive = geometry.sensitive_points(targets.columns, targets.codes, self.scale)
             group = from_subsets.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
             labels = from_subsets.from_groups(  # lines 2 to 23
                 points,
@@ -106,7 +101,9 @@ class TClosenessKMeansPP(Partitioner):
             return self._with_leftovers(points, labels, targets)
 
         # lines 28 to 32
-        return merged(points, in_blocks(matrix, points, targets, self.block, k, cluster), targets)
+        return geometry.merged(
+            points, geometry.in_blocks(matrix, points, targets, self.block, k, cluster), targets
+        )
 
     def _with_leftovers(
         self, points: np.ndarray, labels: np.ndarray, targets: Targets

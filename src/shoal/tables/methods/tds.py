@@ -25,8 +25,7 @@ from shoal.data.option import parameter
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search.distinct_rows import on_distinct_rows
-from shoal.search.segments import require_people
+from shoal.search import distinct_rows, segments
 from shoal.search.specialization import SCORES, Candidates, Specialization
 
 
@@ -46,7 +45,7 @@ class TopDownSpecialization(Recoder):
         choices=SCORES,
     )
 
-    @on_distinct_rows(with_label=True)
+    @distinct_rows.on_distinct_rows(with_label=True)
     def cut(
         self,
         matrix: Matrix,
@@ -55,7 +54,7 @@ class TopDownSpecialization(Recoder):
         progress: Callable[[str], None] = lambda stage: None,
     ) -> Cut:
         """The cut after the last specialization that keeps every promise."""
-        require_people(matrix, promises)
+        segments.require_people(matrix, promises)
         if matrix.label is None:
             raise InputError(
                 "method 'tds': keeps a class predictable, and the policy names none; name it under"
