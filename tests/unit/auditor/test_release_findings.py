@@ -179,7 +179,7 @@ def test_a_finding_that_earlier_builds_judged_differently_says_so_where_it_diffe
 
 EVERY = set(
     "sensitive-unpromised plain-names-people quasi-left-out values-unique outlier-published"
-    " plain-singles-out single-ends missing-counted".split()
+    " plain-singles-out single-ends missing-counted sign-of-no-value".split()
 )
 
 

@@ -220,7 +220,7 @@ class PersonColumn:
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
-        shown = some.alias("cell").to_frame().select(**_SHOWN).row(0, named=True)
+        shown = some.alias("cell").to_frame().select(pl.struct(**_SHOWN)).item()
         self.holds_zero: bool = shown["zero"]
         self.length = shown["shortest"] if shown["shortest"] == shown["longest"] else 0  # 0: differ
         self.is_grouped: bool = shown["grouped"]

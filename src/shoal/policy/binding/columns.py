@@ -367,8 +367,9 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     is taken to be its own person, values that look alike, and rows that may be nobody.
     """
     assumed = [] if model.subject_columns else people_assumed(table, model)
+    named = named_like_data(table, model)
     odd = [*cell_warnings(table, model), *spare_rows(table, model)]
-    return [*assumed, *odd, *named_like_data(table, model)]
+    return [*assumed, *odd, *named]
 
 
 def cell_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:

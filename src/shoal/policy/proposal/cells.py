@@ -47,7 +47,8 @@ def signs_of_no_value(
         if records := int(column.counts()[column.texts.is_in([*signs]).to_numpy()].sum()):
             text = (
                 f"attribute '{name}': a usual sign for no value stands in {records} records, and is"
-                " published as a value; list such texts under 'missing_values'"
+                " published as a value; list them in missing_values=, or in a policy file under"
+                " 'missing_values'"
             )
             found.append(ReleaseWarning(SIGN_OF_NO_VALUE, text, name))
     return found
