@@ -49,9 +49,8 @@ _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
 _GROUPED = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+$")
 _PAIR = re.compile(r"(\d{1,4})[.:](\d{1,3})$")
-_SPAN = re.compile(
-    r"(?!\s*[^\W\d_]{2}).*[\[\](~<>]"
-)  # in brackets behind words, people are numbered
+# in brackets behind words, people are numbered
+_SPAN = re.compile(r"(?!\s*[^\W\d_]{2}).*[\[\](~<>]")
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
@@ -125,16 +124,11 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
 
 
 def _are_numbered_in_groups(cells: Sequence[str], distinct: int) -> bool:
-    """Whether `1.01`, `1.02` and `12:05` are numbers that begin anew behind most of the numbers of
-    a group: decimals and times of day have zeros there, too.
-    """
-    pairs = [pair for pair in map(_PAIR.match, cells) if pair and int(pair[2])]
-    if len(pairs) < len(cells) or distinct < MANY:
-        return False
-    greatest: dict[str, int] = {}
-    for group, number in (pair.groups() for pair in pairs):
-        greatest[group] = max(greatest.get(group, 0), int(number))
-    return len(greatest) > 1 and distinct >= ANEW * sum(greatest.values())
+    """Whether all, as `1.01` and `12:05`, count from 1 in groups, unlike decimals and times."""
+    pairs = [(pair[1], int(pair[2])) for pair in map(_PAIR.match, cells) if pair]
+    greatest = dict(sorted(pairs))  # of each group, the last
+    is_any = len(pairs) == len(cells) and all(number for _, number in pairs)
+    return is_any and len(greatest) > 1 and distinct >= max(MANY, ANEW * sum(greatest.values()))
 
 
 def _are_of_people(phrases: Sequence[str]) -> bool:
@@ -201,6 +195,7 @@ _SHOWN = {
     "longest": _CELL.len_chars().max().fill_null(0),
     "grouped": _CELL.contains(_GROUPED.pattern).all(),
     "digits": _CELL.contains(r"\d").any(),
+    "codes": _CELL.extract(r"^\d*(\p{L}+)\d+\w*$").n_unique(),
     "no_name": _CELL.contains(_NO_NAME).any(),
     "phrases": _CELL.contains(_PHRASE).sum(),
     "parted": _CELL.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED])).sum(),
@@ -238,6 +233,8 @@ class PersonColumn:
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
         shown = some.alias("cell").to_frame().select(**_SHOWN).row(0, named=True)
+        if self.name.kind in (*PERSONAL, "first", "last") and shown["codes"] > MANY:
+            self.name = name_of("code")  # whose title tells of what it is made
         self.holds_zero: bool = shown["zero"]
         self.length = shown["shortest"] if shown["shortest"] == shown["longest"] else 0  # 0: differ
         self.is_grouped: bool = shown["grouped"]
