@@ -448,3 +448,82 @@ def test_a_number_of_a_file_is_asked_about_by_itself_beside_a_ward(title):
 def test_names_with_a_number_in_brackets_are_asked_about(title, form):
     named = [form.format(name, 10_000 + 7 * number) for number, name in enumerate(FULL[:60])]
     assert (title,) in asked({title: np.tile(named, 4), "day": any_of(240, *DAYS)})
+
+
+MOTHERS = "Your personal code (first two letters of mother's name + birthday)"
+CENTRES = [(centre, nr) for centre in range(1, 13) for nr in range(1, 16)]
+PLATES = [f"{'ABCDEFG'[i % 7]}{'HJKLM'[i % 5]}{i % 90 + 10}" for i in range(140)]
+STUDENTS = [f"2023{1 + i % 12:02}{1 + i % 28:02}" for i in range(84)]
+DISGUISED = {
+    **dict.fromkeys((MOTHERS, "Geburtsdatum-Code"), PLATES),
+    **{f"ID {form}": [form.format(*of) for of in CENTRES] for form in ("{}.{:02}", "{:02}:{:02}")},
+    **{f"x7 {form}": [form.format(*of) for of in CENTRES] for form in ("{}:{:02}", "{}.{}")},
+    **dict.fromkeys(("学号", "学籍番号", "Legajo no"), STUDENTS),
+    **{title: [f"{one} {one[::-1]}X" for one in PLATES] for title in ("VRM", "reg", "x8")},
+    **{title: [f"ZH {7919 * i + 1000}" for i in range(120)] for title in ("Matrícula", "targa")},
+    **{title: [f"{7919 * i % 10**7:07}-{i % 10}" for i in range(120)] for title in ("PHN", "CHI")},
+}
+
+
+@pytest.mark.parametrize("title", DISGUISED)
+@pytest.mark.parametrize("each", [3, 7])
+def test_codes_that_look_like_days_decimals_and_phrases_are_asked_about(title, each):
+    frame = numbered(title, [*dict.fromkeys(DISGUISED[title])], each)
+    assert asked(frame | {"day": any_of(len(frame["score"]), *DAYS)}) == [(title,)]
+
+
+TIMES = [f"{hour}:{minute:02}" for hour in range(7, 20) for minute in range(0, 60, 5)]
+ORDINALS = [f"{day}th of {month}" for day in range(4, 20) for month in ("May", "June", "July")]
+ROOMS = [f"{'Ward Room Hall'.split()[i % 3]} {i}" for i in range(60)]
+
+
+@pytest.mark.parametrize("cells", [TIMES, ROOMS, [f"{i / 4:.2f}" for i in range(90)]])
+def test_times_of_day_decimals_and_rooms_are_not_asked_about(cells):
+    assert asked({"x7": any_of(600, *cells), "day": any_of(600, *DAYS)}) == []
+    for title, days in (("birthday", ORDINALS), ("date key", [d.replace("-", "") for d in DAYS])):
+        assert asked({title: any_of(600, *days), "day": any_of(600, *DAYS)}) == []
+
+
+@pytest.mark.parametrize("title", ["Staff no", "Staff ID", "staff_number"])
+def test_staff_who_answer_twice_are_asked_about_beside_a_number_of_each_answer(title):
+    frame = numbered(title, list(2000 + DRAWN), 4)
+    assert asked(frame | {"respondent_id": np.arange(400) * 7 + 10**9}) == [(title,)]
+
+
+def in_families(number: str, member: str, few: bool) -> dict[str, np.ndarray]:
+    """Records of the members of families, in any order."""
+    rng = np.random.default_rng(3)
+    sizes = rng.choice([1, 2], 400, p=[0.9, 0.1]) if few else rng.integers(1, 6, 400)
+    of = np.repeat(np.arange(400), sizes)
+    nth = np.concatenate([np.arange(size) + 1 for size in sizes])
+    rows = rng.permutation(np.repeat(np.arange(len(of)), 3))
+    frame = {number: np.array([f"M{10_000 + 3 * one}X" for one in of[rows]])}
+    return frame | {member: nth[rows], "wave": np.tile([1, 2, 3], len(of))}
+
+
+@pytest.mark.parametrize("number", ["MCSID", "insured_number", "AHV"])
+@pytest.mark.parametrize("member", ["PNUM", "PNO", "rang", "family_rank", "x7"])
+@pytest.mark.parametrize("few", [False, True])
+def test_a_number_that_counts_who_share_another_is_asked_about_with_it(number, member, few):
+    frame = in_families(number, member, few)
+    assert {(number,), (number, member)} <= {*asked(frame)}
+    scale = answer(
+        frame | {"x8": any_of(len(frame["wave"]), 1, 1, 1, 2, 3)} | {member: frame["wave"]}
+    )
+    assert (number, "x8") not in [one.columns for one in scale.candidates]
+
+
+@pytest.mark.parametrize("title", ["x7", "Praxis", "code", "centre_id", "Einrichtung"])
+@pytest.mark.parametrize("beside", [{}, {"region": 5}, {"region": 5, "size": 11}])
+def test_groups_of_one_size_under_an_unknown_title_are_never_sure(title, beside):
+    frame = records(title, 40, 25, "C{:02}")
+    groups = np.array([int(cell[1:]) for cell in frame[title]])
+    frame |= {name: 7 * groups % values for name, values in beside.items()}
+    assert answer(frame).verdict.name != "SURE"
+
+
+def test_callers_are_asked_about_first_and_managers_are_named():
+    calls = {"dst": any_of(600, *range(200, 260)), "src": any_of(600, *DRAWN)}
+    assert asked(calls | {"duration": any_of(600, *range(90))}) == [("src",), ("dst",)]
+    frame = {"Mitarbeiter": FULL, "Vorgesetzte": any_of(200, *FULL[:20])}
+    assert answer(frame | {"Eintritt": any_of(200, *DAYS)}).doubted == ("Vorgesetzte",)

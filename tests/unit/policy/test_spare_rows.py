@@ -296,6 +296,48 @@ def test_records_of_a_test_are_said_with_their_column(test):
     assert test not in said.text
 
 
+NOBODY = "guest|Guest 12|anonymous|Gast|ANSWER KEY|VACANT|N/A (closed)|匿名".split("|")
+NAMES_OF = [f"Eva {'ABCDEF'[i % 6]}{'uvwxyz'[i // 10]}{'aeiou'[i % 5]}n" for i in range(60)]
+NAMED = [{**row, "pid": name} for row, name in zip(PEOPLE, NAMES_OF, strict=True)]
+
+
+@pytest.mark.parametrize("called", [*NOBODY, "Laufkundschaft", "-- open --"])
+@pytest.mark.parametrize("people", [PEOPLE, NAMED])
+@pytest.mark.parametrize("count", [1, 12])
+def test_rows_of_nobody_and_of_many_under_one_name_are_said(called, people, count):
+    rows = people + [{**a_person(100 + i), "pid": called} for i in range(count)]
+    said = [one for one in said_of(rows, policy_of()) if "several people under one name" in one]
+    assert len(said) == (called in NOBODY or (people is PEOPLE and count > 1))
+    assert not any(called in one for one in said)
+
+
+def test_people_and_states_that_are_called_so_raise_no_alarm():
+    assert said_of([*NAMED, {**a_person(1), "pid": "Anna Guest"}], policy_of()) == []
+    states = [{**row, "state": row["ill"].replace("flu", "vacant")} for row in PEOPLE]
+    assert said_of(states, policy_of(state="drop")) == []
+    assert said_of(PEOPLE + [{**row, "pid": "unknown"} for row in PEOPLE[:9]], policy_of()) == []
+
+
+GRADES = {"who": "subject", "id": "identifier", "login": "identifier", "section": "quasi"}
+GRADES |= {"quiz": "sensitive", "exam": "sensitive"}
+
+
+@pytest.mark.parametrize("label", ["    Points Possible", "Punkte", "满分", "Max, Points"])
+@pytest.mark.parametrize("marks", [("20", "60"), ("20.00", "99"), ("25", "100.0")])
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_first_row_of_what_can_be_reached_is_said(label, marks, place):
+    cells = [
+        (f"{4 * i}", f"u{i}", "AB"[i % 2], f"{i * 7 % 20}", f"{i * 11 % 60}") for i in range(60)
+    ]
+    rows = [dict(zip(GRADES, (NAMES_OF[i], *cells[i]), strict=True)) for i in range(60)]
+    most = dict.fromkeys(GRADES, "") | {"who": label, "quiz": marks[0], "exam": marks[1]}
+    policy = Policy.from_dict(content_of(GRADES, 4))
+    assert looks_of(pl.DataFrame([*rows[:place], most, *rows[place:]]), policy) == ["1 row looks"]
+    best = {**rows[0], "quiz": "20", "exam": "60"}
+    for first in (best, {**best, "id": ""}, {**best, "id": "", "login": "", "quiz": "7"}):
+        assert looks_of(pl.DataFrame([first, *rows[1:]]), policy) == []
+
+
 @pytest.mark.parametrize("pid", ["Testa", "Latest", "Contesti", "protest 9", "what a lab test is"])
 def test_names_that_hold_the_letters_and_tables_of_tests_raise_no_alarm(pid):
     assert said_of([*PEOPLE, {**a_person(1), "pid": pid}], policy_of()) == []

@@ -48,9 +48,9 @@ _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
 _GROUPED = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+$")
-_SPAN = re.compile(
-    r"(?!\s*[^\W\d_]{2}).*[\[\](~<>]"
-)  # in brackets behind words, people are numbered
+_PAIR = re.compile(r"(\d{1,4})[.:](\d{1,3})$")
+# in brackets behind words, people are numbered
+_SPAN = re.compile(r"(?!\s*[^\W\d_]{2}).*[\[\](~<>]")
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
@@ -78,6 +78,7 @@ _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
 """
+_PHRASE = r"^\D*\w \w\D*$|\p{L}{4,} \w|\w \p{L}{4,}"  # as plates of vehicles are not
 _LAST_WORD = r"^(.*\S)\s+(\S+)$"
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
 LEAST_BORNE = 0.2  # share of full names with a part that many people bear
@@ -104,6 +105,8 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
         return Look("text", token)
     ints = [cell for cell in cells if _INT.match(cell)]
     fractions = _share(_FRACTION, cells)
+    if _are_numbered_in_groups(cells, distinct):
+        return Look("text", "parted")
     if _share(DATE, cells) >= NEARLY_ALL:
         return Look("time")
     if name.is_number and _share(_GROUPED, cells) >= NEARLY_ALL:
@@ -118,6 +121,14 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
     if token == "fullname" and _are_of_people(cells):
         return Look("text", "people")
     return Look("text", "" if token == "fullname" and distinct <= 10 else token)
+
+
+def _are_numbered_in_groups(cells: Sequence[str], distinct: int) -> bool:
+    """Whether all, as `1.01` and `12:05`, count from 1 in groups, unlike decimals and times."""
+    pairs = [(pair[1], int(pair[2])) for pair in map(_PAIR.match, cells) if pair]
+    greatest = dict(sorted(pairs))  # of each group, the last
+    is_any = len(pairs) == len(cells) and all(number for _, number in pairs)
+    return is_any and len(greatest) > 1 and distinct >= max(MANY, ANEW * sum(greatest.values()))
 
 
 def _are_of_people(phrases: Sequence[str]) -> bool:
@@ -162,7 +173,7 @@ def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
     if least < 0:
         is_hash = usual > LONGEST_MEASURE or _fill_32_bits(np.array(numbers))
         return Look("int", "digits") if is_hash else Look("negative")
-    if usual == 8 and all(map(_DAY.match, ints)):
+    if usual == 8 and name.kind != "number" and all(map(_DAY.match, ints)):
         return Look("time")
     if usual >= LEAST_DIGITS and lengths.count(usual) >= NEARLY_ALL * len(ints):
         return Look("int", "digits")
@@ -184,8 +195,9 @@ _SHOWN = {
     "longest": _CELL.len_chars().max().fill_null(0),
     "grouped": _CELL.contains(_GROUPED.pattern).all(),
     "digits": _CELL.contains(r"\d").any(),
+    "codes": _CELL.extract(r"^\d*(\p{L}+)\d+\w*$").n_unique(),
     "no_name": _CELL.contains(_NO_NAME).any(),
-    "phrases": _CELL.contains(r"\w \w").sum(),
+    "phrases": _CELL.contains(_PHRASE).sum(),
     "parted": _CELL.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED])).sum(),
     "long": _CELL.contains(r"^[\w-]{20,}$").all(),
 }
@@ -221,6 +233,8 @@ class PersonColumn:
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
         shown = some.alias("cell").to_frame().select(pl.struct(**_SHOWN)).item()
+        if self.name.kind in (*PERSONAL, "first", "last") and shown["codes"] > MANY:
+            self.name = name_of("code")  # whose title tells of what it is made
         self.holds_zero: bool = shown["zero"]
         self.length = shown["shortest"] if shown["shortest"] == shown["longest"] else 0  # 0: differ
         self.is_grouped: bool = shown["grouped"]

@@ -240,7 +240,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     left = left or [one for one in last_resorts(columns) if is_doubtful(one, telling)]
     if not left:
-        return _by_the_rest(columns, rejected, telling)
+        return _by_the_rest(columns, [*rejected, *kept], telling)
     shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
     anew = [] if shared else begun_anew(left, columns)
     is_sure = len(left) == 1 and not (shared or anew) and _is_sure(left[0], telling)
@@ -252,7 +252,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
 
 
 def _by_the_rest(
-    columns: Sequence[PersonColumn], rejected: Sequence[Candidate], telling: Sequence[PersonColumn]
+    columns: Sequence[PersonColumn], left_out: Sequence[Candidate], telling: Sequence[PersonColumn]
 ) -> Answer:
     """A question about numbers of a group, with those of every record, or about who recurs."""
     found = _by_profile(columns)
@@ -262,7 +262,8 @@ def _by_the_rest(
         shown = [one for one in found.candidates if not one.is_profile]
         listed = (*map(_stated, few), *shown, *map(_stated, of_every_record(columns)))
         return Answer(Verdict.ASK, tuple({one.columns: one for one in listed}.values()))
-    refused = [*numbers, *(one for one in rejected if one.kind == "person")]
+    may_be = [one for one in left_out if not one.evidence.is_contradicted and found.may_recur]
+    refused = [*numbers, *(one for one in left_out if one.kind == "person" or one in may_be)]
     return replace(found, doubted=_doubted(columns, refused, found.may_recur))
 
 

@@ -98,12 +98,14 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
 
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """The likeliest number of people with a column of few values in each of which it seems to begin
-    anew, under whatever title, where nothing else agrees on whose it is.
+    """The likeliest number of people with a column of few values, under whatever title, that counts
+    those who share it, or in each of which it seems to begin anew, where nothing says whose it is.
     """
-    one, (number, *others) = left[0], left[0].parts
-    if others or one.evidence.personal or one.evidence.steady:
-        return []
+    alone = [one for one in left if len(one.parts) == 1 and not one.evidence.personal]
+    members = [pair for one in alone for pair in _members_of(one, columns) if _begins_anew(pair)]
+    one, (number, *_) = left[0], left[0].parts
+    if members or one not in alone or one.evidence.steady:
+        return members[:1]
     rows = np.flatnonzero(one.people.is_value)
     rows = np.sort(np.random.default_rng(7).permutation(rows)[:MOST_ROWS])
     ends = number.texts.gather(rows).str.extract(r"(\d+)\s*$").cast(pl.Float64, strict=False)
@@ -117,6 +119,22 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
             if _is_finer(pair) and _begins_anew(pair):
                 return [pair]
     return []
+
+
+def _members_of(one: Candidate, columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
+    """A number with each column of unknown meaning that may count those who share it, as a rank in
+    a family does: records of both recur, and one has fewer values of it than any records would.
+    """
+    sample = one.people.sampled(MOST_ROWS)
+    open_kinds = ("", "group", "number", "person")
+    for member in (c for c in columns if c.name.kind in open_kinds and not counts_only(c)):
+        is_code = member.look.kind == "int" and not member.holds_zero
+        if is_code and member not in one.parts and member.has_few(LARGEST_WITHIN):
+            rows = sample[member.people.is_value[sample]]
+            number, nth = one.people.keys[rows], member.people.keys[rows]
+            drawn = NEARLY_ALL * distinct(number, np.random.default_rng(9).permutation(nth))
+            if distinct(number) + FEWEST <= distinct(number, nth) <= min(drawn, len(rows) / OFTEN):
+                yield Candidate.together(*one.parts, member)
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:

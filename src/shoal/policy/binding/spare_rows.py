@@ -17,7 +17,7 @@ from shoal.data.column_words import fold, forms_of, meanings, words_of
 from shoal.data.findings import listed_rows
 from shoal.data.numbers import LastNumbers, parse_numbers
 from shoal.data.person.people import mixed
-from shoal.data.person_names import MOST_NOTES, Described, people_of, rows_lacking
+from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
@@ -26,7 +26,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
 _ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
-_ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"]))
+_ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"] | meanings()["nobody"]))
 NEARLY_ALL = 0.9
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
@@ -38,7 +38,7 @@ MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 TAKE_OUT = "take out of the data what is nobody, then publish"
 _NOTE = r"\p{L}.*[ :=]"
 MOST_TESTS, MOST_WORDS = 0.1, 3
-"""The share of rows that are called tests among ordinary ones, and the words of such a call."""
+"""The share of texts that are called tests among ordinary ones, and the words of such a call."""
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
 
@@ -85,7 +85,10 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     apart, tests = _rows_apart(table, model, described)
     said = [*_said_of(len(apart), "a total, a note or a second line of names")]
     for name, count in tests.items():
-        said += _said_of(count, f"{'a record' if count == 1 else 'records'} of a test", name)
+        call = (
+            f"{'a record' if count == 1 else 'records'} of a test, of nobody or of several people"
+        )
+        said += _said_of(count, f"{call} under one name", name)
     known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
@@ -119,21 +122,37 @@ def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseW
         yield ReleaseWarning(ROWS_APART, text, name)
 
 
-def _tests(column: Texts) -> int:
-    """How many rows a column calls tests, if they are a few among others."""
-    some = np.flatnonzero(column.texts.str.contains(_ANY_TEST).to_numpy())
-    if len(some) > MOST_NOTES or _is_test(column.title):
-        return 0
-    called = np.isin(column.codes, [one for one in some if _is_test(column.texts[int(one)])])
-    return int(called.sum()) if called.sum() <= MOST_TESTS * len(called) else 0
+def _tests(column: Texts, model: PolicyModel) -> int:
+    """How many rows a column calls tests, vacancies, guests and the like, if it calls few so; of
+    people, also those that hold a word among numbers, if more rows hold it than usual ones.
+    """
+    texts, rows = column.texts, np.bincount(column.codes, minlength=len(column.texts))
+    some, most = texts.str.contains(_ANY_TEST).arg_true().to_list(), MOST_TESTS * len(texts)
+    is_few = len(some) <= MOST_NOTES and not _is_test(column.title)
+    called = [one for one in some if is_few and _is_test(texts[one])]
+    called = called if len(called) <= most else []
+    if column.title in model.subject_columns:
+        signs = [*OFTEN_NOBODY, *map(str.lower, model.no_names)]
+        is_word = texts.str.contains(r"^\P{Nd}*\p{L}\P{Nd}*$") & ~texts.str.to_lowercase().is_in(
+            signs
+        )
+        words = is_word.arg_true().to_list()
+        often = [one for one in words if rows[one] >= 2 * rows.mean()]
+        called += often if len(words) <= min(MOST_WORDS, most) else []
+    return int(rows[[*{*called}]].sum())
 
 
 def _is_test(text: str) -> bool:
-    """Whether a text, of few words, has one for tests: `TEST001`, `ZZTEST`, `Test Patient`."""
-    tests, people = meanings()["test"], meanings()["person"]
+    """Whether a text, of few words, has one for tests, or only words for nobody and for anybody:
+    `TEST001`, `ZZTEST`, `Test Patient`, `VACANT`, `Guest 12`.
+    """
+    known = meanings()
+    tests, people, nobody = known["test"], known["person"], known["nobody"]
     words = [fold(word) for word in words_of(text) if not word.isdigit()]
+    is_nobody = nobody & {*words} and {*words} <= nobody | people | known["number"] | {"n", "a"}
     rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
-    return len(words) <= MOST_WORDS and any({"", *people} & {*rest} for rest in rests)
+    is_test = any({"", *people} & {*rest} for rest in rests)
+    return len(words) <= MOST_WORDS and bool(is_test or is_nobody)
 
 
 def _rows_apart(
@@ -160,7 +179,7 @@ def _rows_apart(
         names += column.rows_called(column.texts == column.title.strip())
         found += _totals(column, lacking, column.title in removed)
         heads.append(_head_cells(column, model.no_names))
-        if column.title in removed and (rows := _tests(column)):
+        if column.title in removed and (rows := _tests(column, model)):
             tests[column.title] = rows
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
@@ -183,7 +202,8 @@ def _rows_apart(
 
 def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
     """How each of the first cells stands to those below: `alike`, `other`, `text` over numbers or
-    JSON over anything, `open` over words of any kind, or empty.
+    JSON over anything, `open` over words of any kind, `most` or, of few, `high` if no number is
+    greater, `lacking` if hardly another one is empty, or empty.
     """
     texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).fill_null("").to_list()
     below = [one for one in texts[MOST_HEADS:] if one not in no_names]
@@ -193,10 +213,15 @@ def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
     are_numbers, have_digits, are_words, are_json = (
         number >= 0.9 * (len(below) + 1) for number in fitting
     )
+    numbers = parse_numbers([*counts]) if are_numbers else np.zeros(0)
 
     def stands(cell: str) -> str:
+        if cell in no_names and len(below) >= NEARLY_ALL * len(texts[MOST_HEADS:]):
+            return "lacking"
         if cell in no_names or len(below) < MANY_BELOW:
             return ""
+        if are_numbers and parse_numbers([cell])[0] >= np.fmax.reduce(numbers):
+            return "most" if 2 * len(counts) >= MANY_BELOW else "high"
         if cell in counts or not re.search(r"[^\W\d_]", cell):
             return "alike"
         if are_numbers or (cell.startswith("{") and not are_json):
@@ -210,9 +235,13 @@ def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
 
 
 def _is_head(cells: Sequence[str]) -> bool:
-    """Whether the cells of a row are all unlike those below, and one at least is sure to be."""
-    is_unlike = "alike" not in cells and "text" in cells
-    return is_unlike and cells.count("text") + cells.count("other") > 1
+    """Whether the cells of a row are all unlike those below, and one at least is sure to be; or say
+    what can be reached at most, of nobody who is named as those below are.
+    """
+    is_text = "text" in cells and {"most", "high"}.isdisjoint(cells)
+    is_unlike = is_text and cells.count("text") + cells.count("other") > 1
+    is_most = min(cells.count("most"), cells.count("lacking")) > 1
+    return "alike" not in cells and (is_unlike or is_most)
 
 
 def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
