@@ -18,8 +18,17 @@ import numpy as np
 
 from shoal.attacks.counts import ClassValues
 from shoal.auditor.sharing import entries_of
-from shoal.data.attack_scene import EVERYTHING, AttackScene, Boxes, People, Surroundings, Trial
+from shoal.data.attack_scene import (
+    EVERYTHING,
+    AttackScene,
+    Boxes,
+    People,
+    ShownRelease,
+    Surroundings,
+    Trial,
+)
 from shoal.data.classes import SensitiveColumn
+from shoal.errors import InputError
 
 ATTACKERS = ("cover", "bayes", "definetti")
 SURE = 0.9  # posterior of a guess that an attacker calls certain
@@ -243,11 +252,12 @@ def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
     cells, cell_of = np.unique(spans, axis=1, return_inverse=True)
     cell_of = cell_of.reshape(-1)
     first, stop = cells[0], cells[1] + 1
+    width = np.maximum(stop - first, 1)[:, None]  # a number between two values covers neither
     shape = (len(first), members.count)
     keys = cell_of[members.classes] * members.count + members.groups
     people = np.bincount(keys, weights=members.people, minlength=shape[0] * shape[1])
     people = people.reshape(shape)
-    spread = people / (stop - first)[:, None]
+    spread = people / width
     edges = np.unique(np.concatenate([first, stop, [0]]))
     change = np.zeros((len(edges), members.count))
     np.add.at(change, np.searchsorted(edges, first), spread)
@@ -257,7 +267,7 @@ def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
     running = np.concatenate([np.zeros((1, members.count)), np.cumsum(steps, axis=0)])
     whole = people.sum(axis=0) + PRIOR * size
     inside = running[np.searchsorted(edges, stop)] - running[np.searchsorted(edges, first)]
-    of_cell = (inside + PRIOR * (stop - first)[:, None]) / whole
+    of_cell = (inside + PRIOR * width) / whole
     return Marginal(edges, density, whole, cell_of, of_cell)
 
 
@@ -350,6 +360,23 @@ def most_drawn(scene: AttackScene) -> int:
     """How many people an attack is tried on."""
     classes = max((trial.release.boxes.count for trial in scene.trials), default=0)
     return MOST_OF_MANY if classes > MANY_CLASSES else MOST
+
+
+def require_covered(release: ShownRelease, people: People, seed: int) -> None:
+    """Raises InputError where most people have no record that covers them, so that the cells are
+    not those that were published.
+    """
+    tried = drawn(people, np.random.default_rng(seed), MOST_OF_MANY)
+    pairs = covering_pairs(release.boxes, tried.points)
+    covered = sum(len(np.unique(person)) for person, _ in pairs)
+    # without the trace nobody knows which people's records are suppressed
+    shown = release.in_classes.sum() / people.records if people.classes is None else 1
+    if 2 * covered < shown * tried.records:
+        raise InputError(
+            f"attack: {tried.records - covered} of {tried.records} records of the original are"
+            " covered by no record of the release, as where numbers stand for ranges; give the"
+            " release as published (`.data`, or its file)"
+        )
 
 
 def drawn_trials(scene: AttackScene, number: int) -> list[Trial]:

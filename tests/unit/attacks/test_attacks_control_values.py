@@ -1,5 +1,7 @@
 """People beside a release, some of whose values nobody in its original has."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -92,3 +94,23 @@ def test_nobody_in_a_table_beside_a_release_is_refused_in_one_line(what):
     with pytest.raises(InputError) as refused:
         shoal.attack(release, original=original, **{what: people(2, "day")[:0]})
     assert str(refused.value) == f"{what}: holds no records; give it some people, or leave it out"
+
+
+@pytest.mark.parametrize("matched", [True, False])
+def test_numbers_in_the_middle_of_ranges_are_refused_as_no_published_cells(matched):
+    original = pl.DataFrame({"age": [*range(60)], "d": [*"xyz"] * 20})
+    release = shoal.publish(original, quasi=["age"], sensitive="d", k=6)
+    asked = {"original": original, "trace": release.trace if matched else None}
+    says = r"covered by no record of the release.*; give the release as published \(`\.data`"
+    with pytest.raises(InputError, match=says):
+        shoal.attack(release.numbers("mid"), release.policy, **asked)
+
+
+def test_cells_that_cover_no_value_have_scores_that_are_numbers():
+    policy = policy_of({"age": {"role": "quasi", "domain": [0, 9]}, "d": {"role": "sensitive"}})
+    original = pl.DataFrame({"age": [*range(10)], "d": [*"xy"] * 5})
+    shown = original.with_columns(age=pl.Series(["[0, 5]"] * 6 + ["7.5"] * 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = attacked(shown, policy, original, "all", control=original.reverse())
+    assert 0 <= found["inference"]["d"]["attackers"]["definetti"]["member"]["share"] <= 1

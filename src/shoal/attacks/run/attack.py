@@ -28,6 +28,7 @@ from shoal.attacks.run.people import (
     trials_of,
 )
 from shoal.attacks.run.request import Accepted, Asked, AttackRequest, asked_attacks, judged, lacking
+from shoal.attacks.scores import require_covered
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
@@ -148,6 +149,7 @@ def scene_of(
     if target.truth is not None:
         rows = target.truth.rows
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
+    require_covered(release, people, seed)
     names = [attack.name for attack in attacks]
     trials = trials_of(ground, release, people, seed, request.folds, names, progress)
     newer = Newer(target.released, release, problem.schema)
