@@ -114,3 +114,37 @@ def test_cells_that_cover_no_value_have_scores_that_are_numbers():
         warnings.simplefilter("error", RuntimeWarning)
         found = attacked(shown, policy, original, "all", control=original.reverse())
     assert 0 <= found["inference"]["d"]["attackers"]["definetti"]["member"]["share"] <= 1
+
+
+@pytest.mark.parametrize("name", ["area", "size", "d"])
+def test_a_control_with_values_that_the_original_lacks_in_part_is_warned_of(name):
+    own = {"area": {"role": "quasi"}, "size": {"role": "quasi", "type": "number"}}
+    policy = policy_of(own | {"d": {"role": "sensitive"}}, 5).with_method("mondrian")
+    original, drawn = people(1, "area", "size"), people(2, "area", "size")
+    release = shoal.publish(original, policy)
+    is_odd, strange = pl.int_range(pl.len()) < 90, pl.lit("" if name == "size" else "M")
+    odd = pl.when(is_odd).then(strange).otherwise(name).alias(name)
+    text = (
+        f"control: in '{name}', 90 of 600 records have a value that the original lacks and no rule"
+        " places, or none; write them as in the original, or leave them out"
+    )
+    asked = {"original": original, "attacks": ["membership", "inference"]}
+    with pytest.warns(shoal.ReleaseWarning) as warned:
+        found = shoal.attack(release, **asked, control=drawn.with_columns(odd))
+    kept = shoal.attack(release, **asked, control=drawn)
+    stated = [[w.text for w in c.warnings if w.code == "values-unplaced"] for c in (found, kept)]
+    assert stated == [[text], []]
+    assert text in [str(one.message) for one in warned]
+
+
+@pytest.mark.parametrize(("name", "cell"), [("day", "2031-07-07"), ("code", "K999")])
+def test_a_control_of_nothing_but_new_values_is_placed_by_the_rules_too(name, cell):
+    release, original = published(name)
+    control = people(2, name)
+    new, bad = (control.with_columns(pl.lit(one).alias(name)) for one in (cell, ""))
+    some = pl.concat([new[1:], original[:1]])
+    found = [shoal.attack(release, original=original, control=one) for one in (new, some)]
+    shares = [one["attacks"]["membership"]["uncovered"]["share"] for one in found]
+    assert shares[0] == pytest.approx(shares[1], abs=0.01)
+    with pytest.raises(InputError, match="in the domain of the release; write them as in the"):
+        shoal.attack(release, original=original, control=bad)

@@ -23,9 +23,10 @@ from shoal.data.attack_scene import (
 )
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
 from shoal.data.encoding import EncodedTable, values_beside
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release
-from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Column, Table, cell_texts
 from shoal.data.truth import Truth
 from shoal.data.warnings import CONTROL_IN_ORIGINAL, VALUES_UNPLACED, ReleaseWarning
@@ -141,15 +142,14 @@ class Ground:
         return points
 
     def _has_like(self, axis: Axis, places: np.ndarray, own: np.ndarray) -> bool:
-        """Whether some of these are in the domain: of a tree with leaves of their own, in a branch
-        where somebody of the original is.
+        """Whether some of these are in the domain: also new ones that a rule places, which one
+        directly below the mark does not.
         """
-        places = places[places < axis.size]
-        if axis.tree is None or axis.tree is self.target.problem.schema[axis.name].hierarchy:
-            return bool(len(places))
-        branch = axis.tree.ancestors_at(int(axis.tree.levels[axis.tree.root]) - 1)
-        branch = np.append(branch, -1)  # of a missing value
-        return bool(np.isin(branch[places], branch[own]).any())
+        tree, places = axis.tree, places[places < axis.size]
+        is_as_bound = tree is None or tree is self.target.problem.schema[axis.name].hierarchy
+        if not is_as_bound and _is_flat(tree):
+            places = places[np.isin(places, own)]
+        return bool(len(places))
 
 
 def _points(table: Table, axes: Sequence[Axis], schema: Schema) -> np.ndarray:
@@ -193,6 +193,7 @@ def ground_of(target: AttackedRelease, request: AttackRequest) -> Ground:
         if _is_strange(column, parts[0][name], parts[1][name])
     )
     outside = ground.points_of(control, range(len(axes)), "control")
+    doubts += _lacking(control, target, schema)
     return replace(ground, outsiders=People(outside, parts[1], persons_of(control, schema)))
 
 
@@ -248,6 +249,34 @@ def _unplaced(
         )
         doubts += [ReleaseWarning(VALUES_UNPLACED, text, attribute.name)] if rows.any() else []
     return doubts, is_left_out
+
+
+def _is_flat(tree: Hierarchy | None) -> bool:
+    """Whether all leaves are directly below the root, so that no rule places a new one."""
+    return tree is not None and tree.height <= 1
+
+
+def _lacking(control: Table, target: AttackedRelease, schema: Schema) -> Iterator[ReleaseWarning]:
+    """Findings about values of a control, or missing ones, that the original lacks and no rule
+    places.
+    """
+    for attribute in schema.with_role(Role.QUASI, Role.SENSITIVE):
+        column, own = (table.column(attribute.name) for table in (control, target.original))
+        if _is_flat(attribute.hierarchy):
+            attribute = target.problem.schema[attribute.name]
+        if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
+            odd = ~column.texts.is_in([*own.cells, *schema.no_names]).to_numpy()
+        else:
+            odd = np.isinf(values_beside(attribute, column, schema))
+        if not own.texts.is_in(schema.no_names).any():
+            odd |= column.texts.is_in(schema.no_names).to_numpy()
+        count = int(odd[column.codes].sum())
+        text = (
+            f"control: in '{attribute.name}', {count} of {control.records} records have a value"
+            " that the original lacks and no rule places, or none; write them as in the original,"
+            " or leave them out"
+        )
+        yield from [ReleaseWarning(VALUES_UNPLACED, text, attribute.name)] if count else []
 
 
 def _sensitive_of(tables: list[Table], schema: Schema) -> dict[str, SensitiveColumn]:
