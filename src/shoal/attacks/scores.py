@@ -18,17 +18,8 @@ import numpy as np
 
 from shoal.attacks.counts import ClassValues
 from shoal.auditor.sharing import entries_of
-from shoal.data.attack_scene import (
-    EVERYTHING,
-    AttackScene,
-    Boxes,
-    People,
-    ShownRelease,
-    Surroundings,
-    Trial,
-)
+from shoal.data.attack_scene import EVERYTHING, AttackScene, Boxes, People, Surroundings, Trial
 from shoal.data.classes import SensitiveColumn
-from shoal.errors import InputError
 
 ATTACKERS = ("cover", "bayes", "definetti")
 SURE = 0.9  # posterior of a guess that an attacker calls certain
@@ -360,23 +351,6 @@ def most_drawn(scene: AttackScene) -> int:
     """How many people an attack is tried on."""
     classes = max((trial.release.boxes.count for trial in scene.trials), default=0)
     return MOST_OF_MANY if classes > MANY_CLASSES else MOST
-
-
-def require_covered(release: ShownRelease, people: People, seed: int) -> None:
-    """Raises InputError where most people have no record that covers them, so that the cells are
-    not those that were published.
-    """
-    tried = drawn(people, np.random.default_rng(seed), MOST_OF_MANY)
-    pairs = covering_pairs(release.boxes, tried.points)
-    covered = sum(len(np.unique(person)) for person, _ in pairs)
-    # without the trace nobody knows which people's records are suppressed
-    shown = release.in_classes.sum() / people.records if people.classes is None else 1
-    if 2 * covered < shown * tried.records:
-        raise InputError(
-            f"attack: {tried.records - covered} of {tried.records} records of the original are"
-            " covered by no record of the release, as where numbers stand for ranges; give the"
-            " release as published (`.data`, or its file)"
-        )
 
 
 def drawn_trials(scene: AttackScene, number: int) -> list[Trial]:

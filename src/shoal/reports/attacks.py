@@ -167,6 +167,10 @@ class Row:
         if _parts(self.member)[0] == 0:
             return NONE
         if self.gain is None:
+            shown = (_of(number, self._base) for number in (self.member, self.chance))
+            is_chance = share <= (_parts(self.chance)[0] or 0) or len({*shown}) == 1
+            if self.question == QUESTIONS[1] and is_chance:
+                return NONE
             return SOME if share <= CONSIDERABLE else MUCH
         least, most = ends or (share, share)
         if most <= NEGLIGIBLE:
@@ -587,14 +591,16 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
     share = _parts(advantage)[0]
-    right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{100 * share:.0f}")
+    right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{abs(100 * share):.0f}")
+    comparative = gettext("more") if share is None or round(100 * share) >= 0 else gettext("fewer")
     sentence = gettext(
         "{right} of 100 {counted}: whoever knows what others could know tells rightly whether they"
-        " are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100 more"
-        " are taken to be in it than among others",
+        " are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100"
+        " {comparative} are taken to be in it than among others",
         counted=counted,
         right=right,
         more=more,
+        comparative=comparative,
     )
     whom = gettext("its false alarms")
     yield Row(

@@ -28,7 +28,7 @@ from shoal.attacks.run.people import (
     trials_of,
 )
 from shoal.attacks.run.request import Accepted, Asked, AttackRequest, asked_attacks, judged, lacking
-from shoal.attacks.scores import require_covered
+from shoal.attacks.scores import MOST_OF_MANY, covering_pairs, drawn
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
@@ -149,7 +149,7 @@ def scene_of(
     if target.truth is not None:
         rows = target.truth.rows
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
-    require_covered(release, people, seed)
+    _require_covered(release, people, seed)
     names = [attack.name for attack in attacks]
     trials = trials_of(ground, release, people, seed, request.folds, names, progress)
     newer = Newer(target.released, release, problem.schema)
@@ -169,6 +169,21 @@ def scene_of(
         ground.blind,
         followed=None if truth is None else most_followed(truth, problem.schema.render),
     )
+
+
+def _require_covered(release: ShownRelease, people: People, seed: int) -> None:
+    """Raises InputError where no record covers most people: such cells were not published."""
+    tried = drawn(people, np.random.default_rng(seed), MOST_OF_MANY)
+    pairs = covering_pairs(release.boxes, tried.points)
+    strange = tried.records - sum(len(np.unique(person)) for person, _ in pairs)
+    # without the trace nobody knows whose records are suppressed
+    aside = 0 if people.classes is not None else 1 - release.in_classes.sum() / people.records
+    if 2 * strange > (1 + aside) * tried.records:
+        raise InputError(
+            f"attack: {strange} of {tried.records} records of the original are covered by no record"
+            " of the release, as where numbers stand for ranges; give the release as published"
+            " (`.data`, or its file)"
+        )
 
 
 def _shown(ground: Ground) -> ShownRelease:

@@ -23,7 +23,6 @@ from shoal.data.attack_scene import (
 )
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
 from shoal.data.encoding import EncodedTable, values_beside
-from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Role, Schema
@@ -145,11 +144,11 @@ class Ground:
         """Whether some of these are in the domain: also new ones that a rule places, which one
         directly below the mark does not.
         """
-        tree, places = axis.tree, places[places < axis.size]
-        is_as_bound = tree is None or tree is self.target.problem.schema[axis.name].hierarchy
-        if not is_as_bound and _is_flat(tree):
-            places = places[np.isin(places, own)]
-        return bool(len(places))
+        tree, is_placed = axis.tree, places < axis.size
+        is_as_bound = tree is self.target.problem.schema[axis.name].hierarchy
+        if tree is not None and tree.height <= 1 and not is_as_bound:
+            is_placed &= np.isin(places, own)
+        return bool(is_placed.any())
 
 
 def _points(table: Table, axes: Sequence[Axis], schema: Schema) -> np.ndarray:
@@ -251,32 +250,22 @@ def _unplaced(
     return doubts, is_left_out
 
 
-def _is_flat(tree: Hierarchy | None) -> bool:
-    """Whether all leaves are directly below the root, so that no rule places a new one."""
-    return tree is not None and tree.height <= 1
-
-
 def _lacking(control: Table, target: AttackedRelease, schema: Schema) -> Iterator[ReleaseWarning]:
-    """Findings about values of a control, or missing ones, that the original lacks and no rule
-    places.
-    """
+    """Findings about values, or missing ones, that the original lacks and no rule places."""
     for attribute in schema.with_role(Role.QUASI, Role.SENSITIVE):
-        column, own = (table.column(attribute.name) for table in (control, target.original))
-        if _is_flat(attribute.hierarchy):
-            attribute = target.problem.schema[attribute.name]
-        if attribute.hierarchy is None and attribute.kind is Kind.CATEGORY:
-            odd = ~column.texts.is_in([*own.cells, *schema.no_names]).to_numpy()
-        else:
-            odd = np.isinf(values_beside(attribute, column, schema))
-        if not own.texts.is_in(schema.no_names).any():
-            odd |= column.texts.is_in(schema.no_names).to_numpy()
-        count = int(odd[column.codes].sum())
+        name, tree = attribute.name, attribute.hierarchy
+        column, own = control.column(name), target.original.column(name)
+        if tree is not None and tree.height <= 1:  # it has a leaf for any value
+            attribute = target.problem.schema[name]
+        is_odd = ~np.isfinite(values_beside(attribute, column, schema))
+        is_odd |= attribute.hierarchy is None and attribute.kind is Kind.CATEGORY
+        is_odd &= ~column.texts.is_in(own.texts.implode()).to_numpy()
         text = (
-            f"control: in '{attribute.name}', {count} of {control.records} records have a value"
-            " that the original lacks and no rule places, or none; write them as in the original,"
-            " or leave them out"
+            f"control: in '{name}', {is_odd[column.codes].sum()} of {control.records} records have"
+            " a value that the original lacks and no rule places, or none; write them as in the"
+            " original, or leave them out"
         )
-        yield from [ReleaseWarning(VALUES_UNPLACED, text, attribute.name)] if count else []
+        yield from [ReleaseWarning(VALUES_UNPLACED, text, name)] if is_odd.any() else []
 
 
 def _sensitive_of(tables: list[Table], schema: Schema) -> dict[str, SensitiveColumn]:
