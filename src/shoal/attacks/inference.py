@@ -87,9 +87,7 @@ class Inference(Attack):
         names = (*ATTACKERS, LEARNED) if self.learned else ATTACKERS
         tried = {attacker: _Tried() for attacker in names}
         for trial in trials:
-            own = counts
-            if trial.release is not scene.release:
-                own = class_values(trial.release, name)
+            own = counts if trial.release is scene.release else class_values(trial.release, name)
             counted_by = Attackers.on(trial.release.boxes, own)
             _try(tried, counted_by.guesses, trial, name, near)
             if self.learned:

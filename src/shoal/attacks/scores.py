@@ -84,12 +84,8 @@ def judged(scores: np.ndarray, truth: np.ndarray, near: Near | None) -> Guesses:
         scores = near.summed(scores)
     top = scores.max(axis=1)
     tied = scores >= (top * (1 - TIED))[:, None]
-    if near is None:
-        right = tied[np.arange(len(truth)), np.maximum(truth, 0)].astype(float)
-    else:
-        running = np.concatenate([np.zeros((len(tied), 1)), np.cumsum(tied, axis=1)], axis=1)
-        at, row = np.maximum(truth, 0), np.arange(len(truth))
-        right = running[row, near.stop[at]] - running[row, near.first[at]]
+    right = tied if near is None else near.summed(tied)
+    right = right[np.arange(len(truth)), np.maximum(truth, 0)].astype(float)
     hits = np.where(truth < 0, 0.0, right / tied.sum(axis=1))
     return Guesses(hits, top / np.maximum(whole, np.finfo(float).tiny))
 
@@ -169,11 +165,9 @@ def _entries(
 
 
 def _joined(parts: list[Guesses]) -> Guesses:
-    if not parts:
-        return Guesses(np.zeros(0), np.zeros(0))
     return Guesses(
-        np.concatenate([part.hits for part in parts]),
-        np.concatenate([part.posterior for part in parts]),
+        np.concatenate([np.zeros(0), *(part.hits for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.posterior for part in parts)]),
     )
 
 

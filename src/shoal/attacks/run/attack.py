@@ -85,11 +85,9 @@ def attacked(
         return scene_of(ground, request, attacks, progress)
 
     section = tried(scene, target.problem.policy.model.accept, request, progress)
-    risk = dict(certificate["risk"])
     around = section.get("population") or {}
-    for name in ("journalist_max", "marketer"):
-        if around.get(name) is not None:
-            risk[name] = around[name]["share"]
+    known = (name for name in ("journalist_max", "marketer") if around.get(name) is not None)
+    risk = {**certificate["risk"], **{name: around[name]["share"] for name in known}}
     doubts = control_warnings(request.control, target.original, ground.schema)
     return certificate.extended(attacks=section, risk=risk).warned(*ground.doubts, *doubts)
 
@@ -180,9 +178,8 @@ def _require_covered(release: ShownRelease, people: People, seed: int) -> None:
     aside = 0 if people.classes is not None else 1 - release.in_classes.sum() / people.records
     if 2 * strange > (1 + aside) * tried.records:
         raise InputError(
-            f"attack: {strange} of {tried.records} records of the original are covered by no record"
-            " of the release, as where numbers stand for ranges; give the release as published"
-            " (`.data`, or its file)"
+            f"attack: no record covers {strange} of {tried.records} records of the original, as"
+            " where numbers stand for ranges; give the release as published (`.data`, or its file)"
         )
 
 
