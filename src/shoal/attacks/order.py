@@ -35,10 +35,8 @@ class Order(Attack):
             return nothing | {"why": why}
         labels = np.where(release.in_classes, release.labels, -1)
         found = people_in(release, nearest_to_place(labels, followed.place))
-        rng = scene.rng(self.number)
-        others = people_in(
-            release, nearest_to_place(labels, _of_others(labels, followed.place, rng))
-        )
+        elsewhere = _of_others(labels, followed.place, scene.rng(self.number))
+        others = people_in(release, nearest_to_place(labels, elsewhere))
         return {
             "column": followed.name,
             "correlation": followed.correlation,

@@ -84,12 +84,8 @@ def judged(scores: np.ndarray, truth: np.ndarray, near: Near | None) -> Guesses:
         scores = near.summed(scores)
     top = scores.max(axis=1)
     tied = scores >= (top * (1 - TIED))[:, None]
-    if near is None:
-        right = tied[np.arange(len(truth)), np.maximum(truth, 0)].astype(float)
-    else:
-        running = np.concatenate([np.zeros((len(tied), 1)), np.cumsum(tied, axis=1)], axis=1)
-        at, row = np.maximum(truth, 0), np.arange(len(truth))
-        right = running[row, near.stop[at]] - running[row, near.first[at]]
+    right = tied if near is None else near.summed(tied)
+    right = right[np.arange(len(truth)), np.maximum(truth, 0)].astype(float)
     hits = np.where(truth < 0, 0.0, right / tied.sum(axis=1))
     return Guesses(hits, top / np.maximum(whole, np.finfo(float).tiny))
 
@@ -169,11 +165,9 @@ def _entries(
 
 
 def _joined(parts: list[Guesses]) -> Guesses:
-    if not parts:
-        return Guesses(np.zeros(0), np.zeros(0))
     return Guesses(
-        np.concatenate([part.hits for part in parts]),
-        np.concatenate([part.posterior for part in parts]),
+        np.concatenate([np.zeros(0), *(part.hits for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.posterior for part in parts)]),
     )
 
 
@@ -243,11 +237,12 @@ def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
     cells, cell_of = np.unique(spans, axis=1, return_inverse=True)
     cell_of = cell_of.reshape(-1)
     first, stop = cells[0], cells[1] + 1
+    width = np.maximum(stop - first, 1)[:, None]  # a number between two values covers neither
     shape = (len(first), members.count)
     keys = cell_of[members.classes] * members.count + members.groups
     people = np.bincount(keys, weights=members.people, minlength=shape[0] * shape[1])
     people = people.reshape(shape)
-    spread = people / (stop - first)[:, None]
+    spread = people / width
     edges = np.unique(np.concatenate([first, stop, [0]]))
     change = np.zeros((len(edges), members.count))
     np.add.at(change, np.searchsorted(edges, first), spread)
@@ -257,7 +252,7 @@ def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
     running = np.concatenate([np.zeros((1, members.count)), np.cumsum(steps, axis=0)])
     whole = people.sum(axis=0) + PRIOR * size
     inside = running[np.searchsorted(edges, stop)] - running[np.searchsorted(edges, first)]
-    of_cell = (inside + PRIOR * (stop - first)[:, None]) / whole
+    of_cell = (inside + PRIOR * width) / whole
     return Marginal(edges, density, whole, cell_of, of_cell)
 
 

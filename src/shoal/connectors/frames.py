@@ -354,7 +354,8 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     except BaseException as failed:
         _require_known(failed)
     refuse_path(frame)
+    is_inside = nw.dependencies.is_into_dataframe(getattr(frame, "data", None))
+    remedy = "give its `.data`" if is_inside else "read the data into one of them"
     raise InputError(
-        "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
-        " collect lazy ones"
+        f"frame: is not a pandas, polars or pyarrow table; {remedy}, and collect lazy ones"
     )

@@ -95,7 +95,7 @@ def single_end_warnings(
     return [
         ReleaseWarning(
             SINGLE_ENDS,
-            f"{100 * share:.0f} of 100 ends of ranges are one person's {name}."
+            f"{100 * share:.0f} % of the ends of ranges are one person's {name}."
             f" {_way_out(published.get(name), values.get(name)) or hides}",
             name,
             figures=f"{100 * share:.0f}",

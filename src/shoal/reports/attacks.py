@@ -167,6 +167,10 @@ class Row:
         if _parts(self.member)[0] == 0:
             return NONE
         if self.gain is None:
+            shown = (_of(number, self._base) for number in (self.member, self.chance))
+            is_chance = share <= (_parts(self.chance)[0] or 0) or len({*shown}) == 1
+            if self.attack == "linkability" and is_chance:
+                return NONE
             return SOME if share <= CONSIDERABLE else MUCH
         least, most = ends or (share, share)
         if most <= NEGLIGIBLE:
@@ -233,10 +237,8 @@ OF = (
 
 def acceptance(certificate: Certificate, row: Row) -> AcceptedReport | None:
     """The threshold of the policy that a row is judged by; None without one."""
-    accepted = certificate.get("attacks", {}).get("accept", [])
-    for threshold in accepted:
-        same = threshold["attribute"] in (row.attribute, None)
-        if threshold["measure"] == row.measure and same:
+    for threshold in certificate.get("attacks", {}).get("accept", []):
+        if threshold["measure"] == row.measure and threshold["attribute"] in (row.attribute, None):
             return threshold
     return None
 
@@ -252,9 +254,7 @@ def verdict(certificate: Certificate, row: Row) -> str:
 def attack_lines(certificate: Certificate) -> Iterator[str]:
     """The rows as a command prints them."""
     rows = rows_of(certificate)
-    if rows:
-        yield OPENING
-        yield LEGEND
+    yield from (OPENING, LEGEND) if rows else ()
     for row in rows:
         yield f"{row.line} [{gettext(verdict(certificate, row))}]"
 
@@ -587,7 +587,8 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
         yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
         return
     share = _parts(advantage)[0]
-    right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{100 * share:.0f}")
+    above = 100 * max(share or 0, 0)
+    right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{above:.0f}")
     sentence = gettext(
         "{right} of 100 {counted}: whoever knows what others could know tells rightly whether they"
         " are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100 more"

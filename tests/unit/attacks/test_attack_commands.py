@@ -355,6 +355,16 @@ def test_who_is_in_is_judged_by_a_difference_that_its_sentence_says():
     assert (row.word, row.measure) == ("much", "membership")
     assert "; tossing a coin, 50 of 100. Among those in it, 11 of 100 more" in row.says
     assert row.says.startswith("56 of 100 ")
+    below = found_by(membership={"advantage": {"share": -0.02, "ci": [-0.05, 0.01]}})
+    assert "Among those in it, 0 of 100 more are taken" in rows_of(below)[0].says
+
+
+def test_a_list_that_finds_nobody_more_than_chance_does_finds_none():
+    words = []
+    for share, chance in ((2 / 3000, 1 / 3000), (0.002, 0.003), (0.004, 0.001)):
+        shares = {"success": SHARE | {"share": share}, "baseline": SHARE | {"share": chance}}
+        words.append(rows_of(found_by(linkability={"known": ["age"], **shares}))[0].word)
+    assert words == ["none", "none", "some"]
 
 
 def test_what_is_found_is_counted_in_what_the_certificate_counts():

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import shoal
-from attack_cases import attacked, policy_of
+from attack_cases import ORIGINAL, SIX, attacked, policy_of
 from shoal.errors import InputError
 
 RULES = {
@@ -92,3 +92,42 @@ def test_nobody_in_a_table_beside_a_release_is_refused_in_one_line(what):
     with pytest.raises(InputError) as refused:
         shoal.attack(release, original=original, **{what: people(2, "day")[:0]})
     assert str(refused.value) == f"{what}: holds no records; give it some people, or leave it out"
+
+
+def test_numbers_in_the_middle_of_ranges_are_refused_as_no_published_cells():
+    original = pl.DataFrame({"age": [*range(60)], "d": [*"xyz"] * 20})
+    release = shoal.publish(original, quasi=["age"], sensitive="d", k=6)
+    for trace in (None, release.trace):
+        with pytest.raises(InputError, match=r"no record covers 60 of 60 .*`.data`, or its file"):
+            shoal.attack(release.numbers("mid"), release.policy, original, trace=trace)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_cells_that_cover_no_value_have_scores_that_are_numbers():
+    shown = ORIGINAL.with_columns(age=pl.Series(["[1, 6]"] * 5 + ["8.5"]))
+    found = attacked(shown, SIX, ORIGINAL, "all", control=ORIGINAL)
+    assert 0 <= found["inference"]["d"]["attackers"]["definetti"]["member"]["share"] <= 1
+
+
+@pytest.mark.parametrize("name", ["area", "size", "d"])
+def test_a_control_with_values_that_the_original_lacks_in_part_is_warned_of(name):
+    original, control = people(1, "area", "size"), people(2, "area", "size")
+    release = shoal.publish(original, quasi=["area", "size"], sensitive="d", k=5)
+    strange = control[:90].with_columns(pl.lit(None if name == "size" else "M").alias(name))
+    odd = pl.concat([strange, control[90:]], how="vertical_relaxed")
+    with pytest.warns(shoal.ReleaseWarning, match=f"'{name}', 90 of 600 records have a value that"):
+        found = [shoal.attack(release, original=original, control=one) for one in (odd, control)]
+    stated = [[w.column for w in one.warnings if w.code == "values-unplaced"] for one in found]
+    assert stated == [[name], []]
+
+
+@pytest.mark.parametrize(("name", "cell"), [("day", "2031-07-07"), ("code", "K999")])
+def test_a_control_of_nothing_but_new_values_is_placed_by_the_rules_too(name, cell):
+    (release, original), control = published(name), people(2, name)
+    new, bad = (control.with_columns(pl.lit(one).alias(name)) for one in (cell, ""))
+    some = pl.concat([new[1:], original[:1]])
+    found = [shoal.attack(release, original=original, control=one) for one in (new, some)]
+    shares = [one["attacks"]["membership"]["uncovered"]["share"] for one in found]
+    assert np.ptp(shares) < 0.01
+    with pytest.raises(InputError, match="in the domain of the release; write them as in"):
+        shoal.attack(release, original=original, control=bad)

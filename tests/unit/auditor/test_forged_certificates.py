@@ -296,7 +296,7 @@ def test_a_finding_in_the_words_of_an_earlier_version_is_still_that_finding(warn
     assert run(warned, PUBLISH) == 0
     honest = content_of(warned)["warnings"]
     (ends,) = (one for one in honest if one["code"] == "single-ends")
-    share = re.search(r"(\d+) of 100 ends", ends["text"])[1]
+    share = re.search(r"(\d+) % of the ends", ends["text"])[1]
     others = [one for one in honest if one is not ends]
     for stated, is_kept in ((share, True), ("1", False)):
         text = f"age: {stated} % of published ends are one person's true value; 'round: 5' hides"

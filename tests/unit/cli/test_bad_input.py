@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -504,6 +505,7 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
         ),
         (dict.fromkeys([7, 8], pl.DataFrame()), "tables: 7, 8 are not owners; "),
         ({"bank": [1]}, "party 'bank', frame: is not a pandas, polars or pyarrow table"),
+        ({"bank": SimpleNamespace(data=pl.DataFrame())}, "table; give its `.data`, and collect"),
     ],
 )
 def test_tables_of_a_fusion_that_are_none_are_reported(owners, tables, says):

@@ -126,7 +126,7 @@ def test_ends_that_are_mostly_one_persons_own_are_warned_of():
         release = shoal.publish(frame, policy())
     (warning,) = (one for one in release.certificate.warnings if one.code == "single-ends")
     assert warning.text == (
-        "100 of 100 ends of ranges are one person's age. Rounding to 5 leaves fewer"
+        "100 % of the ends of ranges are one person's age. Rounding to 5 leaves fewer"
     )
     assert warning.text in [str(one.message) for one in warned]
 
@@ -216,7 +216,7 @@ def published(*widths: float) -> PublishedColumn:
 def test_the_step_that_is_advised_follows_the_usual_width(widths, step):
     (warning,) = single_end_warnings({"a%b": 1.0}, {"a%b": published(*widths)})
     assert warning.text == (
-        f"100 of 100 ends of ranges are one person's a%b. Rounding to {step} leaves fewer"
+        f"100 % of the ends of ranges are one person's a%b. Rounding to {step} leaves fewer"
     )
     assert warning.column == "a%b"
 

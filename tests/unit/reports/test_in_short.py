@@ -73,7 +73,7 @@ def test_the_lines_of_a_small_release(certificate):
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
-            " 100 of 100 ends of ranges are one person's age. A hierarchy of 'bins' hides them."
+            " 100 % of the ends of ranges are one person's age. A hierarchy of 'bins' hides them."
             " no promise covers 'debt', which is sensitive: k people who look alike may all have"
             " the same value; promise l-diversity or t-closeness of it."
             " Whether an attacker could know more than the policy says is its author's judgement."

@@ -28,6 +28,7 @@ from shoal.attacks.run.people import (
     trials_of,
 )
 from shoal.attacks.run.request import Accepted, Asked, AttackRequest, asked_attacks, judged, lacking
+from shoal.attacks.scores import MOST_OF_MANY, covering_pairs, drawn
 from shoal.auditor import reading, verdict
 from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
@@ -82,11 +83,9 @@ def attacked(
         return scene_of(ground, request, attacks, progress)
 
     section = tried(scene, target.problem.policy.model.accept, request, progress)
-    risk = dict(certificate["risk"])
     around = section.get("population") or {}
-    for name in ("journalist_max", "marketer"):
-        if around.get(name) is not None:
-            risk[name] = around[name]["share"]
+    known = (name for name in ("journalist_max", "marketer") if around.get(name) is not None)
+    risk = {**certificate["risk"], **{name: around[name]["share"] for name in known}}
     doubts = control_warnings(request.control, target.original, ground.schema)
     return certificate.extended(attacks=section, risk=risk).warned(*ground.doubts, *doubts)
 
@@ -146,6 +145,7 @@ def scene_of(
     if target.truth is not None:
         rows = target.truth.rows
         people = replace(people if rows is None else people.take(rows), classes=release.labels)
+    _require_covered(release, people, seed)
     names = [attack.name for attack in attacks]
     trials = trials_of(ground, release, people, seed, request.folds, names, progress)
     newer = Newer(target.released, release, problem.schema)
@@ -165,6 +165,20 @@ def scene_of(
         ground.blind,
         followed=None if truth is None else reading.most_followed(truth, problem.schema.render),
     )
+
+
+def _require_covered(release: ShownRelease, people: People, seed: int) -> None:
+    """Raises InputError where no record covers most people: such cells were not published."""
+    tried = drawn(people, np.random.default_rng(seed), MOST_OF_MANY)
+    pairs = covering_pairs(release.boxes, tried.points)
+    strange = tried.records - sum(len(np.unique(person)) for person, _ in pairs)
+    # without the trace nobody knows whose records are suppressed
+    aside = 0 if people.classes is not None else 1 - release.in_classes.sum() / people.records
+    if 2 * strange > (1 + aside) * tried.records:
+        raise InputError(
+            f"attack: no record covers {strange} of {tried.records} records of the original, as"
+            " where numbers stand for ranges; give the release as published (`.data`, or its file)"
+        )
 
 
 def _shown(ground: Ground) -> ShownRelease:

@@ -17,7 +17,7 @@ from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_column
 from shoal.data.encoding import EncodedTable, values_beside
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release
-from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Column, Table, cell_texts
 from shoal.data.truth import Truth
 from shoal.data.warnings import CONTROL_IN_ORIGINAL, VALUES_UNPLACED, ReleaseWarning
@@ -133,15 +133,14 @@ class Ground:
         return points
 
     def _has_like(self, axis: Axis, places: np.ndarray, own: np.ndarray) -> bool:
-        """Whether some of these are in the domain: of a tree with leaves of their own, in a branch
-        where somebody of the original is.
+        """Whether some of these are in the domain: also new ones that a rule places, which one
+        directly below the mark does not.
         """
-        places = places[places < axis.size]
-        if axis.tree is None or axis.tree is self.target.problem.schema[axis.name].hierarchy:
-            return bool(len(places))
-        branch = axis.tree.ancestors_at(int(axis.tree.levels[axis.tree.root]) - 1)
-        branch = np.append(branch, -1)  # of a missing value
-        return bool(np.isin(branch[places], branch[own]).any())
+        tree, is_placed = axis.tree, places < axis.size
+        is_as_bound = tree is self.target.problem.schema[axis.name].hierarchy
+        if tree is not None and tree.height <= 1 and not is_as_bound:
+            is_placed &= np.isin(places, own)
+        return bool(is_placed.any())
 
 
 def _points(table: Table, axes: Sequence[Axis], schema: Schema) -> np.ndarray:
@@ -185,6 +184,7 @@ def ground_of(target: AttackedRelease, request: AttackRequest) -> Ground:
         if _is_strange(column, parts[0][name], parts[1][name])
     )
     outside = ground.points_of(control, range(len(axes)), "control")
+    doubts += _lacking(control, target, schema)
     return replace(ground, outsiders=People(outside, parts[1], persons_of(control, schema)))
 
 
@@ -240,6 +240,24 @@ def _unplaced(
         )
         doubts += [ReleaseWarning(VALUES_UNPLACED, text, attribute.name)] if rows.any() else []
     return doubts, is_left_out
+
+
+def _lacking(control: Table, target: AttackedRelease, schema: Schema) -> Iterator[ReleaseWarning]:
+    """Findings about values, or missing ones, that the original lacks and no rule places."""
+    for attribute in schema.with_role(Role.QUASI, Role.SENSITIVE):
+        name, tree = attribute.name, attribute.hierarchy
+        column, own = control.column(name), target.original.column(name)
+        if tree is not None and tree.height <= 1:  # it has a leaf for any value
+            attribute = target.problem.schema[name]
+        is_odd = ~np.isfinite(values_beside(attribute, column, schema))
+        is_odd |= attribute.hierarchy is None and attribute.kind is Kind.CATEGORY
+        is_odd &= ~column.texts.is_in(own.texts.implode()).to_numpy()
+        text = (
+            f"control: in '{name}', {is_odd[column.codes].sum()} of {control.records} records have"
+            " a value that the original lacks and no rule places, or none; write them as in the"
+            " original, or leave them out"
+        )
+        yield from [ReleaseWarning(VALUES_UNPLACED, text, name)] if is_odd.any() else []
 
 
 def _sensitive_of(tables: list[Table], schema: Schema) -> dict[str, SensitiveColumn]:
