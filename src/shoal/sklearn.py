@@ -1,7 +1,7 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import polars as pl
@@ -10,8 +10,11 @@ from shoal.auditor.release_frame import Numbers, numbers_of
 from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.data import progress
+from shoal.data.hierarchies.bins import Bins
+from shoal.data.numbers import parse_numbers
 from shoal.data.recoding import GlobalRecoding
-from shoal.data.table import Table
+from shoal.data.schema import Kind
+from shoal.data.table import Table, as_text
 from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
@@ -21,6 +24,7 @@ from shoal.policy.from_columns import (
     NamesOrSettings,
     Settings,
     changed,
+    knowing_its_keywords,
     policy_of_words,
     words_of_call,
 )
@@ -37,9 +41,6 @@ try:
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
     raise MissingExtraError.of("shoal.sklearn needs scikit-learn", "ml") from None
-
-if TYPE_CHECKING:
-    from shoal.policy.binding.table import BoundTable
 
 METHOD = "full-domain"
 progress.in_python = True
@@ -70,6 +71,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         the level of each quasi-identifier. certificate_: what was measured on the records of `fit`.
     """
 
+    @knowing_its_keywords
     def __init__(
         self,
         policy: PolicyLike | None = None,
@@ -145,20 +147,24 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         tables = self.policy_.tables
         given = _typed_as(tables.table_given(X).frame, self.types_)
-        table = Table(tables.original_frame(given))
+        table, beyond = _within_bins(Table(tables.original_frame(given)), self.policy_)
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render
-        texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
-        starred = bound.encoded.suppressed
-        shown = _recoded(table, bound, texts, starred)
+        texts, covered = texts_of_round(columns, bound.encoded.attributes, render)
+        for encoded, is_known in zip(bound.encoded.attributes, covered, strict=True):
+            name = encoded.attribute.name
+            is_new = ~is_known[encoded.ranks] | beyond.get(name, False)
+            any_known = encoded.present < 2 or is_known[: encoded.present].any()
+            self._tell_of_new(name, is_new, may_be=any_known)
+        starred, mark = bound.encoded.suppressed, render.suppressed
+        shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
+        shown = _starred(shown, beyond, mark)
         if self.plan_.suppression:
             starred = starred | ~self._are_published(shown)
-            shown = _recoded(table, bound, texts, starred)
+        names = [*self.policy_.quasi]
         if self.certificate_["records"]["withheld"]:  # by them a promise would not hold
-            shown = shown.with_columns(
-                suppress_cells(shown[attribute.name], starred, render.suppressed)
-                for attribute in bound.schema.sensitive
-            )
+            names += [attribute.name for attribute in bound.schema.sensitive]
+        shown = _starred(shown, dict.fromkeys(names, starred), mark)
         written = tables.written_frame(shown, Location(FRAME).kind)
         if self.numbers != "published":
             model, proof = self.policy_.model, self.certificate_
@@ -167,6 +173,24 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(X, "index"):
             cast("Any", made).index = X.index
         return made
+
+    def _tell_of_new(self, name: str, is_new: np.ndarray, may_be: bool) -> None:
+        """Warns of a column whose values are mostly new; raises InputError for one of text unless
+        that may be.
+        """
+        if 2 * is_new.sum() <= len(is_new):
+            return
+        text = (
+            f"column '{name}': {is_new.sum()} of {len(is_new)} values become '*', as none like them"
+            " was fitted; write them as in the data that it was fitted on"
+        )
+        declared = self.policy_.model.attributes[name]
+        has_order = declared.kind is Kind.NUMBER or {"bins", "dates"} & {
+            *(declared.hierarchy or ())
+        }
+        if not (may_be or has_order):
+            raise InputError(text)
+        warn(text)
 
     def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
         """Whether `fit` published the quasi cells of each record; (n,) bool."""
@@ -197,10 +221,27 @@ def _typed_as(frame: pl.DataFrame, fitted: Mapping[str, pl.DataType]) -> pl.Data
     return frame.with_columns(columns)
 
 
-def _recoded(
-    table: "Table", bound: "BoundTable", texts: tuple[tuple[str, ...], ...], starred: np.ndarray
-) -> pl.DataFrame:
-    return cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
+def _within_bins(table: Table, policy: Policy) -> tuple[Table, dict[str, np.ndarray]]:
+    """The table with the least of the bins for numbers beyond them, but in columns that have a
+    domain; and the records of these, (n,) bool.
+    """
+    beyond, none = {}, policy.model.no_names
+    for name in {*policy.quasi}.intersection(table.names):
+        declared, column = policy.model.attributes[name], table.column(name)
+        made_by = declared.hierarchy if isinstance(declared.hierarchy, dict) else {}
+        if "bins" not in made_by or declared.domain is not None:
+            continue
+        bins, cells = Bins.from_spec(made_by["bins"]), np.array(column.cells)
+        is_number = np.isfinite(parse_numbers(column.cells)) & ~np.isin(cells, none)
+        beyond[name] = (is_number & bins.values_without_leaf(cells))[column.codes]
+        least = str(bins.edges[0] if bins.edges else bins.start)
+        within = suppress_cells(as_text(table.frame[name]), beyond[name], least)
+        table = Table(table.frame.with_columns(within))
+    return table, beyond
+
+
+def _starred(frame: pl.DataFrame, rows: Mapping[str, np.ndarray], mark: str) -> pl.DataFrame:
+    return frame.with_columns(suppress_cells(frame[name], rows[name], mark) for name in rows)
 
 
 def _as_texts(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from shoal.data.table import Column, Table, encode_text
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.table import bound_table
+from shoal.policy.consistency import quoted
 from shoal.policy.from_columns import listed, policy_of_frame, require_text
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
@@ -197,6 +198,11 @@ class Profile(notebook.Figures):
     tried: TakenForPeople | None = None
     why_not: tuple[str, ...] = ()
 
+    @property
+    def taken_for_none(self) -> str:
+        """The usual signs for no value that are counted as missing, in words."""
+        return f"taken for no value: {quoted(self.missing_values) or 'empty cells'}"
+
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
         return {"schema": SCHEMA, **asdict(self)}
@@ -217,6 +223,7 @@ class Profile(notebook.Figures):
         ]
         return notebook.section(
             notebook.table(("column", "kind", "values", "missing"), columns),
+            notebook.sentence(self.taken_for_none),
             notebook.table(("one person is", "people", "with several rows", "at most"), people),
         )
 

@@ -301,6 +301,7 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
     yield from table_lines(rows, left=2)
+    yield profile.taken_for_none
     yield from (f"{c.name}: {c.question}" for c in profile.columns if c.question is not None)
     yield ""
     yield "who is one person?"
