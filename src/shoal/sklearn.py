@@ -51,9 +51,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     `fit` publishes a frame by the method `full-domain` and keeps its plan; `transform` applies the
     plan: rows stay in their order; a value that `fit` did not see, such as a day or a code, becomes
-    the published group that covers it by its hierarchy, else `*`; a number beyond its domain is
-    refused. Promises hold for the records of `fit` and no others: what
-    `transform` makes of other people's is for a model, not for publication.
+    the published group that covers it by its hierarchy, else `*`, as a number beyond its bins; one
+    beyond a domain is refused, as is a column of texts none of which `fit` saw. Promises hold for
+    the records of `fit` and no others: what `transform` makes of others is for a model alone.
 
     policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed,
     read and missing_values. Parameters of `full-domain` are kept; raises InputError for another

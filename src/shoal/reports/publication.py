@@ -48,8 +48,8 @@ class Publication(verdict.Publication[FrameT]):
     data: the published frame, of the kind that came in. certificate: what was measured on it.
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
     policy: what was asked. sensitive: the second table of `anatomy`, None else. trace: (n,) the row
-    of the original, from 0, behind each published one. A pickled or copied publication leaves out the trace
-    and what pages and figures are drawn from, which holds the original.
+    of the original, from 0, behind each published one. A pickled or copied publication leaves out
+    the trace and what pages and figures are drawn from, which holds the original.
     """
 
     def __repr__(self) -> str:
