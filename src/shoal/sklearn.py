@@ -11,13 +11,14 @@ from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.data import progress
 from shoal.data.hierarchies.bins import Bins
+from shoal.data.hierarchies.dates import Dates
 from shoal.data.numbers import parse_numbers
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.schema import Kind
 from shoal.data.table import Table, as_text
 from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
-from shoal.policy.binding.table import bound_table
+from shoal.policy.binding.table import bound_table, rule_of
 from shoal.policy.from_columns import (
     BESIDE,
     Names,
@@ -139,7 +140,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self.feature_names_in_)
         self.names_out_ = np.array(table_of(release.data).names, dtype=object)
         self.types_ = self.policy_.tables.table_given(X).frame.schema
-        self.combinations_ = _as_texts(found.draft.frame, self.policy_.quasi).unique()
+        cells = pl.col(self.policy_.quasi).cast(pl.String)
+        self.combinations_ = found.draft.frame.select(cells).unique()
         return self
 
     def transform(self, X: FrameT) -> FrameT:
@@ -152,10 +154,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, covered = texts_of_round(columns, bound.encoded.attributes, render)
         for encoded, is_known in zip(bound.encoded.attributes, covered, strict=True):
-            name = encoded.attribute.name
+            name, texts_known = encoded.attribute.name, is_known[: encoded.present]
             is_new = ~is_known[encoded.ranks] | beyond.get(name, False)
-            any_known = encoded.present < 2 or is_known[: encoded.present].any()
-            self._tell_of_new(name, is_new, may_be=any_known)
+            self._tell_of_new(name, is_new, may_be=len(texts_known) < 2 or texts_known.any())
         starred, mark = bound.encoded.suppressed, render.suppressed
         shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
         shown = _starred(shown, beyond, mark)
@@ -175,30 +176,23 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return made
 
     def _tell_of_new(self, name: str, is_new: np.ndarray, may_be: bool) -> None:
-        """Warns of a column whose values are mostly new; raises InputError for one of text unless
-        that may be.
-        """
-        if 2 * is_new.sum() <= len(is_new):
-            return
-        text = (
-            f"column '{name}': {is_new.sum()} of {len(is_new)} values become '*', as none like them"
-            " was fitted; write them as in the data that it was fitted on"
-        )
-        declared = self.policy_.model.attributes[name]
-        has_order = declared.kind is Kind.NUMBER or {"bins", "dates"} & {
-            *(declared.hierarchy or ())
-        }
-        if not (may_be or has_order):
-            raise InputError(text)
-        warn(text)
+        """Warns of mostly new values; raises InputError where texts may not all be."""
+        if 2 * is_new.sum() > len(is_new):
+            text = (
+                f"column '{name}': {is_new.sum()} of {len(is_new)} values become '*', as none like"
+                " them was fitted; write them as in the data that it was fitted on"
+            )
+            declared = self.policy_.model.attributes[name]
+            ordered = isinstance(rule_of(declared.hierarchy, ""), Bins | Dates)
+            if not (may_be or ordered or declared.kind is Kind.NUMBER):
+                raise InputError(text)
+            warn(text)
 
     def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
         """Whether `fit` published the quasi cells of each record; (n,) bool."""
-        cells, known = _as_texts(shown, self.policy_.quasi), self.combinations_
+        cells, known = shown.select(pl.col(self.policy_.quasi).cast(pl.String)), self.combinations_
         found = cells.with_row_index().join(known, on=cells.columns, how="semi", nulls_equal=True)
-        are_published = np.zeros(cells.height, dtype=bool)
-        are_published[found["index"].to_numpy()] = True
-        return are_published
+        return np.isin(np.arange(cells.height), found["index"])
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The columns that come out."""
@@ -222,30 +216,25 @@ def _typed_as(frame: pl.DataFrame, fitted: Mapping[str, pl.DataType]) -> pl.Data
 
 
 def _within_bins(table: Table, policy: Policy) -> tuple[Table, dict[str, np.ndarray]]:
-    """The table with the least of the bins for numbers beyond them, but in columns that have a
-    domain; and the records of these, (n,) bool.
+    """The table with the least of the bins for each number beyond them, and the records that held
+    one, (n,) bool; not of columns with a domain.
     """
     beyond, none = {}, policy.model.no_names
     for name in {*policy.quasi}.intersection(table.names):
         declared, column = policy.model.attributes[name], table.column(name)
-        made_by = declared.hierarchy if isinstance(declared.hierarchy, dict) else {}
-        if "bins" not in made_by or declared.domain is not None:
-            continue
-        bins, cells = Bins.from_spec(made_by["bins"]), np.array(column.cells)
-        is_number = np.isfinite(parse_numbers(column.cells)) & ~np.isin(cells, none)
-        beyond[name] = (is_number & bins.values_without_leaf(cells))[column.codes]
-        least = str(bins.edges[0] if bins.edges else bins.start)
-        within = suppress_cells(as_text(table.frame[name]), beyond[name], least)
-        table = Table(table.frame.with_columns(within))
+        bins = rule_of(declared.hierarchy, "")
+        if isinstance(bins, Bins) and declared.domain is None:
+            cells = np.array(column.cells)
+            is_number = np.isfinite(parse_numbers(column.cells)) & ~np.isin(cells, none)
+            beyond[name] = (is_number & bins.values_without_leaf(cells))[column.codes]
+            least = str(bins.edges[0] if bins.edges else bins.start)
+            within = suppress_cells(as_text(table.frame[name]), beyond[name], least)
+            table = Table(table.frame.with_columns(within))
     return table, beyond
 
 
 def _starred(frame: pl.DataFrame, rows: Mapping[str, np.ndarray], mark: str) -> pl.DataFrame:
     return frame.with_columns(suppress_cells(frame[name], rows[name], mark) for name in rows)
-
-
-def _as_texts(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    return frame.select(pl.col(names).cast(pl.String))
 
 
 def _recoding_all_alike(policy: Policy, suppression: float | None) -> Policy:

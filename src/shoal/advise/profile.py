@@ -198,11 +198,6 @@ class Profile(notebook.Figures):
     tried: TakenForPeople | None = None
     why_not: tuple[str, ...] = ()
 
-    @property
-    def taken_for_none(self) -> str:
-        """The usual signs for no value that are counted as missing, in words."""
-        return f"taken for no value: {quoted(self.missing_values) or 'empty cells'}"
-
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
         return {"schema": SCHEMA, **asdict(self)}
@@ -217,13 +212,14 @@ class Profile(notebook.Figures):
     def _repr_html_(self) -> str:
         """Every column in counts, and who may be one person, for a notebook."""
         columns = [(one.name, one.kind, one.values, one.missing) for one in self.columns]
+        signs = quoted(self.missing_values) or "empty cells"
         people = [
             (" and ".join(one.columns) or "every row", one.people, one.repeated, one.most_rows)
             for one in self.candidates
         ]
         return notebook.section(
             notebook.table(("column", "kind", "values", "missing"), columns),
-            notebook.sentence(self.taken_for_none),
+            notebook.sentence(f"taken for no value: {signs}"),
             notebook.table(("one person is", "people", "with several rows", "at most"), people),
         )
 

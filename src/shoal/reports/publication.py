@@ -86,20 +86,15 @@ class Publication(verdict.Publication[FrameT]):
         cell is true, false or missing becomes truth values.
         """
         released = table_of(self.data).frame
-        were_numbers = [name for name in released.columns if self._held_numbers(name)]
+        held: Any = self.found.draft.truth.original if isinstance(self.found, Outcome) else ()
+        named = [name for name in released.columns if name in held]
+        were_numbers = [name for name in named if held.column(name).was_number]
         model = self.policy.model
         frame = numbers_of(released, self.certificate, model, how, were_numbers)
         texts = [frame[name] for name in self.policy.quasi if frame[name].dtype == pl.String]
         truths = [one.name for one in texts if one.is_in(["true", "false", "", None]).all()]
         shown = pl.when(pl.col(truths) != "").then(pl.col(truths) == "true")
         return like(self.data, frame.with_columns(shown) if truths else frame)
-
-    def _held_numbers(self, name: str) -> bool:
-        """Whether a column of the original held numbers, as far as that is known."""
-        if not isinstance(self.found, Outcome):
-            return False
-        original = self.found.draft.truth.original
-        return name in original and original.column(name).was_number
 
     def report(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes the page that `shoal publish --report` writes; PATH ends in .html. What is there
