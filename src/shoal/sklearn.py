@@ -154,9 +154,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, covered = texts_of_round(columns, bound.encoded.attributes, render)
         for encoded, is_known in zip(bound.encoded.attributes, covered, strict=True):
-            name, texts_known = encoded.attribute.name, is_known[: encoded.present]
+            name, values = encoded.attribute.name, is_known[: encoded.present]
             is_new = ~is_known[encoded.ranks] | beyond.get(name, False)
-            self._tell_of_new(name, is_new, may_be=len(texts_known) < 2 or texts_known.any())
+            self._tell_of_new(name, is_new, may_be=len(values) < 2 or bool(values.any()))
         starred, mark = bound.encoded.suppressed, render.suppressed
         shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
         shown = _starred(shown, beyond, mark)
