@@ -149,7 +149,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         tables = self.policy_.tables
         given = _typed_as(tables.table_given(X).frame, self.types_)
-        table, beyond = _within_bins(Table(tables.original_frame(given)), self.policy_)
+        table, beyond = self._within_bins(Table(tables.original_frame(given)))
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, covered = texts_of_round(columns, bound.encoded.attributes, render)
@@ -159,13 +159,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._tell_of_new(name, is_new, may_be=len(values) < 2 or bool(values.any()))
         starred, mark = bound.encoded.suppressed, render.suppressed
         shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
-        shown = _starred(shown, beyond, mark)
+        shown = shown.with_columns(suppress_cells(shown[n], beyond[n], mark) for n in beyond)
         if self.plan_.suppression:
             starred = starred | ~self._are_published(shown)
         names = [*self.policy_.quasi]
         if self.certificate_["records"]["withheld"]:  # by them a promise would not hold
             names += [attribute.name for attribute in bound.schema.sensitive]
-        shown = _starred(shown, dict.fromkeys(names, starred), mark)
+        shown = shown.with_columns(suppress_cells(shown[name], starred, mark) for name in names)
         written = tables.written_frame(shown, Location(FRAME).kind)
         if self.numbers != "published":
             model, proof = self.policy_.model, self.certificate_
@@ -175,18 +175,38 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cast("Any", made).index = X.index
         return made
 
+    def _within_bins(self, table: Table) -> tuple[Table, dict[str, np.ndarray]]:
+        """The table with the least of the bins for each number beyond them, and the records that
+        held one, (n,) bool; not of columns with a domain.
+        """
+        beyond, model = dict[str, np.ndarray](), self.policy_.model
+        for name in {*self.policy_.quasi}.intersection(table.names):
+            declared, column = model.attributes[name], table.column(name)
+            bins = rule_of(declared.hierarchy, "")
+            if isinstance(bins, Bins) and declared.domain is None:
+                cells = np.array(column.cells)
+                is_value = np.isfinite(parse_numbers(column.cells)) & ~np.isin(
+                    cells, model.no_names
+                )
+                beyond[name] = (is_value & bins.values_without_leaf(cells))[column.codes]
+                least = str(bins.edges[0] if bins.edges else bins.start)
+                within = suppress_cells(as_text(table.frame[name]), beyond[name], least)
+                table = Table(table.frame.with_columns(within))
+        return table, beyond
+
     def _tell_of_new(self, name: str, is_new: np.ndarray, may_be: bool) -> None:
         """Warns of mostly new values; raises InputError where texts may not all be."""
-        if 2 * is_new.sum() > len(is_new):
-            text = (
-                f"column '{name}': {is_new.sum()} of {len(is_new)} values become '*', as none like"
-                " them was fitted; write them as in the data that it was fitted on"
-            )
-            declared = self.policy_.model.attributes[name]
-            ordered = isinstance(rule_of(declared.hierarchy, ""), Bins | Dates)
-            if not (may_be or ordered or declared.kind is Kind.NUMBER):
-                raise InputError(text)
-            warn(text)
+        if 2 * is_new.sum() <= len(is_new):
+            return
+        declared = self.policy_.model.attributes[name]
+        ordered = isinstance(rule_of(declared.hierarchy, ""), Bins | Dates)
+        text = (
+            f"column '{name}': {is_new.sum()} of {len(is_new)} values become '*', as none like them"
+            " was fitted; write them as in the data that it was fitted on"
+        )
+        if not (may_be or ordered or declared.kind is Kind.NUMBER):
+            raise InputError(text)
+        warn(text)
 
     def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
         """Whether `fit` published the quasi cells of each record; (n,) bool."""
@@ -213,28 +233,6 @@ def _typed_as(frame: pl.DataFrame, fitted: Mapping[str, pl.DataType]) -> pl.Data
             text, whole = column.cast(pl.String), column.cast(pl.Int64, strict=False)
             columns.append(pl.when(whole == column).then(whole.cast(pl.String)).otherwise(text))
     return frame.with_columns(columns)
-
-
-def _within_bins(table: Table, policy: Policy) -> tuple[Table, dict[str, np.ndarray]]:
-    """The table with the least of the bins for each number beyond them, and the records that held
-    one, (n,) bool; not of columns with a domain.
-    """
-    beyond, none = {}, policy.model.no_names
-    for name in {*policy.quasi}.intersection(table.names):
-        declared, column = policy.model.attributes[name], table.column(name)
-        bins = rule_of(declared.hierarchy, "")
-        if isinstance(bins, Bins) and declared.domain is None:
-            cells = np.array(column.cells)
-            is_number = np.isfinite(parse_numbers(column.cells)) & ~np.isin(cells, none)
-            beyond[name] = (is_number & bins.values_without_leaf(cells))[column.codes]
-            least = str(bins.edges[0] if bins.edges else bins.start)
-            within = suppress_cells(as_text(table.frame[name]), beyond[name], least)
-            table = Table(table.frame.with_columns(within))
-    return table, beyond
-
-
-def _starred(frame: pl.DataFrame, rows: Mapping[str, np.ndarray], mark: str) -> pl.DataFrame:
-    return frame.with_columns(suppress_cells(frame[name], rows[name], mark) for name in rows)
 
 
 def _recoding_all_alike(policy: Policy, suppression: float | None) -> Policy:
