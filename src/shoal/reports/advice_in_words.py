@@ -302,7 +302,8 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
     yield from table_lines(rows, left=2)
-    yield f"taken for no value: {quoted(profile.missing_values) or 'empty cells'}"
+    if profile.missing_values:
+        yield f"taken for no value: {quoted(profile.missing_values)}"
     yield from (f"{c.name}: {c.question}" for c in profile.columns if c.question is not None)
     yield ""
     yield "who is one person?"
