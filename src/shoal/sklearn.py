@@ -1,7 +1,7 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import polars as pl
@@ -10,17 +10,22 @@ from shoal.auditor.release_frame import Numbers, numbers_of
 from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.data import progress
+from shoal.data.hierarchies.bins import Bins
+from shoal.data.hierarchies.dates import Dates
+from shoal.data.numbers import parse_numbers
 from shoal.data.recoding import GlobalRecoding
-from shoal.data.table import Table
+from shoal.data.schema import Kind
+from shoal.data.table import Table, as_text
 from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
-from shoal.policy.binding.table import bound_table
+from shoal.policy.binding.table import bound_table, rule_of
 from shoal.policy.from_columns import (
     BESIDE,
     Names,
     NamesOrSettings,
     Settings,
     changed,
+    knowing_its_keywords,
     policy_of_words,
     words_of_call,
 )
@@ -38,9 +43,6 @@ try:
 except ImportError:
     raise MissingExtraError.of("shoal.sklearn needs scikit-learn", "ml") from None
 
-if TYPE_CHECKING:
-    from shoal.policy.binding.table import BoundTable
-
 METHOD = "full-domain"
 progress.in_python = True
 
@@ -50,9 +52,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     `fit` publishes a frame by the method `full-domain` and keeps its plan; `transform` applies the
     plan: rows stay in their order; a value that `fit` did not see, such as a day or a code, becomes
-    the published group that covers it by its hierarchy, else `*`; a number beyond its domain is
-    refused. Promises hold for the records of `fit` and no others: what
-    `transform` makes of other people's is for a model, not for publication.
+    the published group that covers it by its hierarchy, else `*`, as a number beyond its bins; one
+    beyond a domain is refused, as is a column of texts none of which `fit` saw. Promises hold for
+    the records of `fit` and no others: what `transform` makes of others is for a model alone.
 
     policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed,
     read and missing_values. Parameters of `full-domain` are kept; raises InputError for another
@@ -70,6 +72,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         the level of each quasi-identifier. certificate_: what was measured on the records of `fit`.
     """
 
+    @knowing_its_keywords
     def __init__(
         self,
         policy: PolicyLike | None = None,
@@ -137,7 +140,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self.feature_names_in_)
         self.names_out_ = np.array(table_of(release.data).names, dtype=object)
         self.types_ = self.policy_.tables.table_given(X).frame.schema
-        self.combinations_ = _as_texts(found.draft.frame, self.policy_.quasi).unique()
+        cells = pl.col(self.policy_.quasi).cast(pl.String)
+        self.combinations_ = found.draft.frame.select(cells).unique()
         return self
 
     def transform(self, X: FrameT) -> FrameT:
@@ -145,20 +149,23 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         tables = self.policy_.tables
         given = _typed_as(tables.table_given(X).frame, self.types_)
-        table = Table(tables.original_frame(given))
+        table, beyond = self._within_bins(Table(tables.original_frame(given)))
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render
-        texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
-        starred = bound.encoded.suppressed
-        shown = _recoded(table, bound, texts, starred)
+        texts, covered = texts_of_round(columns, bound.encoded.attributes, render)
+        for encoded, is_known in zip(bound.encoded.attributes, covered, strict=True):
+            name, values = encoded.attribute.name, is_known[: encoded.present]
+            is_new = ~is_known[encoded.ranks] | beyond.get(name, False)
+            self._tell_of_new(name, is_new, may_be=len(values) < 2 or bool(values.any()))
+        starred, mark = bound.encoded.suppressed, render.suppressed
+        shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
+        shown = shown.with_columns(suppress_cells(shown[n], beyond[n], mark) for n in beyond)
         if self.plan_.suppression:
             starred = starred | ~self._are_published(shown)
-            shown = _recoded(table, bound, texts, starred)
+        names = [*self.policy_.quasi]
         if self.certificate_["records"]["withheld"]:  # by them a promise would not hold
-            shown = shown.with_columns(
-                suppress_cells(shown[attribute.name], starred, render.suppressed)
-                for attribute in bound.schema.sensitive
-            )
+            names += [attribute.name for attribute in bound.schema.sensitive]
+        shown = shown.with_columns(suppress_cells(shown[name], starred, mark) for name in names)
         written = tables.written_frame(shown, Location(FRAME).kind)
         if self.numbers != "published":
             model, proof = self.policy_.model, self.certificate_
@@ -168,13 +175,44 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cast("Any", made).index = X.index
         return made
 
+    def _within_bins(self, table: Table) -> tuple[Table, dict[str, np.ndarray]]:
+        """The table with the least of the bins for each number beyond them, and the records that
+        held one, (n,) bool; not of columns with a domain.
+        """
+        beyond, model = dict[str, np.ndarray](), self.policy_.model
+        for name in {*self.policy_.quasi}.intersection(table.names):
+            declared, column = model.attributes[name], table.column(name)
+            bins = rule_of(declared.hierarchy, "")
+            if isinstance(bins, Bins) and declared.domain is None:
+                cells = np.array(column.cells)
+                is_value = np.isfinite(parse_numbers(column.cells)) & ~np.isin(
+                    cells, model.no_names
+                )
+                beyond[name] = (is_value & bins.values_without_leaf(cells))[column.codes]
+                least = str(bins.edges[0] if bins.edges else bins.start)
+                within = suppress_cells(as_text(table.frame[name]), beyond[name], least)
+                table = Table(table.frame.with_columns(within))
+        return table, beyond
+
+    def _tell_of_new(self, name: str, is_new: np.ndarray, may_be: bool) -> None:
+        """Warns of mostly new values; raises InputError where texts may not all be."""
+        if 2 * is_new.sum() <= len(is_new):
+            return
+        declared = self.policy_.model.attributes[name]
+        ordered = isinstance(rule_of(declared.hierarchy, ""), Bins | Dates)
+        text = (
+            f"column '{name}': {is_new.sum()} of {len(is_new)} values become '*', as none like them"
+            " was fitted; write them as in the data that it was fitted on"
+        )
+        if not (may_be or ordered or declared.kind is Kind.NUMBER):
+            raise InputError(text)
+        warn(text)
+
     def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
         """Whether `fit` published the quasi cells of each record; (n,) bool."""
-        cells, known = _as_texts(shown, self.policy_.quasi), self.combinations_
+        cells, known = shown.select(pl.col(self.policy_.quasi).cast(pl.String)), self.combinations_
         found = cells.with_row_index().join(known, on=cells.columns, how="semi", nulls_equal=True)
-        are_published = np.zeros(cells.height, dtype=bool)
-        are_published[found["index"].to_numpy()] = True
-        return are_published
+        return np.isin(np.arange(cells.height), found["index"])
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The columns that come out."""
@@ -195,16 +233,6 @@ def _typed_as(frame: pl.DataFrame, fitted: Mapping[str, pl.DataType]) -> pl.Data
             text, whole = column.cast(pl.String), column.cast(pl.Int64, strict=False)
             columns.append(pl.when(whole == column).then(whole.cast(pl.String)).otherwise(text))
     return frame.with_columns(columns)
-
-
-def _recoded(
-    table: "Table", bound: "BoundTable", texts: tuple[tuple[str, ...], ...], starred: np.ndarray
-) -> pl.DataFrame:
-    return cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
-
-
-def _as_texts(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    return frame.select(pl.col(names).cast(pl.String))
 
 
 def _recoding_all_alike(policy: Policy, suppression: float | None) -> Policy:

@@ -54,12 +54,12 @@ def attacker_view(
     """What an attacker who knows the quasi-identifiers of one row of the original learns of it.
 
     release: a file's path, a frame, or what `publish` gave, which also tells whose row is where, as
-    the trace does: the row of the original behind each published one. row: its number, from 1, in
-    the original without rows that have no value, or `most-exposed` or `most-distorted`. Of linked
-    tables, release and original are each a folder or frames by name, the trace is a file, and has
-    to be given, and the row is one of people. read: as of `shoal.audit`. The result holds values of
-    the table: it is for its owner's eyes. Raises InputError where tables and policy don't fit, or
-    there is no such row.
+    the trace does: the row of the original, from 0, behind each published one. row: its number,
+    from 1, in the original without rows that have no value, or `most-exposed` or `most-distorted`.
+    Of linked tables, release and original are each a folder or frames by name, the trace is a file,
+    and has to be given, and the row is one of people. read: as of `shoal.audit`. The result holds
+    values of the table: it is for its owner's eyes. Raises InputError where tables and policy don't
+    fit, or there is no such row.
     """
     views = attacker_views(release, policy, original, trace=trace, read=read, progress=progress)
     return views.of_row(row)

@@ -22,6 +22,7 @@ from shoal.data.table import Column, Table, encode_text
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.table import bound_table
+from shoal.policy.consistency import quoted
 from shoal.policy.from_columns import listed, policy_of_frame, require_text
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
@@ -211,12 +212,14 @@ class Profile(notebook.Figures):
     def _repr_html_(self) -> str:
         """Every column in counts, and who may be one person, for a notebook."""
         columns = [(one.name, one.kind, one.values, one.missing) for one in self.columns]
+        signs = quoted(self.missing_values) or "empty cells"
         people = [
             (" and ".join(one.columns) or "every row", one.people, one.repeated, one.most_rows)
             for one in self.candidates
         ]
         return notebook.section(
             notebook.table(("column", "kind", "values", "missing"), columns),
+            notebook.sentence(f"taken for no value: {signs}"),
             notebook.table(("one person is", "people", "with several rows", "at most"), people),
         )
 

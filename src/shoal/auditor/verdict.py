@@ -343,7 +343,7 @@ TOLERATED, GRAVE_ABOVE = 0.01, 0.2
 """Shares of people who may be alone with a value before that is a finding, and a grave one."""
 
 FAR = 10
-"""Interquartile ranges beyond the quartiles from which a number is far from all others."""
+"""Interquartile ranges to the nearest other number from which one is far from all others."""
 
 
 def not_promised(released: Table, policy: Policy) -> list[str]:
@@ -435,10 +435,11 @@ def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
         )
         yield ReleaseWarning(warnings.VALUES_UNIQUE, text, name)
     order = np.argsort(numbers)
-    at = np.cumsum(counts[order])
-    low, high = (numbers[order][np.searchsorted(at, filled * share)] for share in (0.25, 0.75))
-    reach = FAR * (high - low)
-    if reach and bool((once & ((numbers < low - reach) | (numbers > high + reach))).any()):
+    numbers, at = numbers[order], np.cumsum(counts[order])
+    low, high = (numbers[np.searchsorted(at, filled * share)] for share in (0.25, 0.75))
+    gaps = np.diff(numbers, prepend=-np.inf, append=np.inf)
+    is_far = np.minimum(gaps[:-1], gaps[1:]) > FAR * (high - low)
+    if high > low and (once[order] & is_far).any():
         text = (
             f"'{name}' shows a number far from all others that one record has, as it is: {WAY_OUT}"
         )

@@ -133,7 +133,10 @@ def _values(
         return _numbers(attribute, column, missing)
     values = attribute.places(column.texts)
     where = "order" if attribute.hierarchy is None else "hierarchy"
-    return values, _gaps(column, np.isnan(values) & ~missing, where)
+    findings = _gaps(column, np.isnan(values) & ~missing, where)
+    if attribute.domain is not None:
+        findings += _outside(attribute.domain, column, parse_numbers(column.cells), missing)
+    return values, findings
 
 
 def values_beside(attribute: Attribute, column: Column, schema: Schema) -> np.ndarray:
@@ -172,15 +175,17 @@ def _numbers(
         )
     values[missing] = np.nan
     if attribute.domain is not None:
-        low, high = attribute.domain
-        outside = ((values < low) | (values > high)) & ~bad
-        if outside.any():
-            findings.append(
-                finding_about(
-                    column, outside, "outside its domain", "widen 'domain' or correct the data"
-                )
-            )
+        findings += _outside(attribute.domain, column, values, bad)
     return values, findings
+
+
+def _outside(
+    domain: tuple[float, float], column: Column, values: np.ndarray, others: np.ndarray
+) -> list[AttributeFinding]:
+    """At most one finding. others: (cells,) bool, those that are not judged."""
+    outside = ((values < domain[0]) | (values > domain[1])) & ~others
+    remedy = "widen 'domain' or correct the data"
+    return [finding_about(column, outside, "outside its domain", remedy)] if outside.any() else []
 
 
 def _alike(values: np.ndarray, cells: tuple[str, ...]) -> np.ndarray:

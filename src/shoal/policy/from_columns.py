@@ -101,12 +101,12 @@ def knowing_its_keywords(function: Call) -> Call:
     """
     if not isfunction(function) or function.__code__.co_flags & CO_VARKEYWORDS:
         return function  # a class, or a function that refuses such a keyword itself
-    known = signature(function).parameters
+    known = [name for name in signature(function).parameters if name != "self"]
 
     @wraps(function)
     def called(*given: object, **words: object) -> object:
-        if not words.keys() <= known.keys():
-            refuse_unknown(words, known, f"{function.__name__}: ")
+        if not words.keys() <= {*known}:
+            refuse_unknown(words, known, f"{function.__qualname__.removesuffix('.__init__')}: ")
         if isinstance(asked := words.get("progress"), bool):
             words["progress"] = watched(asked)
         return function(*given, **words)

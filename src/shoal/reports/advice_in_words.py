@@ -11,6 +11,7 @@ from shoal.advise.propose import percent, share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
+from shoal.policy.consistency import quoted
 from shoal.reports.linked import exposure_lines
 from shoal.reports.pages import known_text
 from shoal.reports.text import counted_text, table_lines
@@ -301,6 +302,8 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     rows = [("column", "kind", "values", "missing")]
     rows += [(c.name, c.kind, f"{c.values:,}", f"{c.missing:,}") for c in profile.columns]
     yield from table_lines(rows, left=2)
+    if profile.missing_values:
+        yield f"taken for no value: {quoted(profile.missing_values)}"
     yield from (f"{c.name}: {c.question}" for c in profile.columns if c.question is not None)
     yield ""
     yield "who is one person?"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args, overload
 
+import polars as pl
+
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import verdict
 from shoal.auditor.release_frame import Numbers, numbers_of
@@ -29,7 +31,6 @@ from shoal.tables import request
 from shoal.tables.draft import Outcome
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.figure import Figure
 
     from shoal.attacks.beside.others import OthersLike
@@ -47,8 +48,8 @@ class Publication(verdict.Publication[FrameT]):
     data: the published frame, of the kind that came in. certificate: what was measured on it.
     classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
     policy: what was asked. sensitive: the second table of `anatomy`, None else. trace: (n,) the row
-    of the original behind each published one. A pickled or copied publication leaves out the trace
-    and what pages and figures are drawn from, which holds the original.
+    of the original, from 0, behind each published one. A pickled or copied publication leaves out
+    the trace and what pages and figures are drawn from, which holds the original.
     """
 
     def __repr__(self) -> str:
@@ -81,30 +82,35 @@ class Publication(verdict.Publication[FrameT]):
         """The published frame with numbers in place of intervals, as `read_release` gives them:
         their middles, the means that are shown, or structs of their ends; `published` leaves
         intervals as they are. Signs for no value, which `data` shows as they are published, become
-        null. A warning names columns of numbers that stay text.
+        null. A warning names columns of numbers that stay text. A quasi-identifier of which every
+        cell is true, false or missing becomes truth values.
         """
         released = table_of(self.data).frame
-        were_numbers = [name for name in released.columns if self._held_numbers(name)]
+        held: Any = self.found.draft.truth.original if isinstance(self.found, Outcome) else ()
+        named = [name for name in released.columns if name in held]
+        were_numbers = [name for name in named if held.column(name).was_number]
         model = self.policy.model
-        return like(self.data, numbers_of(released, self.certificate, model, how, were_numbers))
+        frame = numbers_of(released, self.certificate, model, how, were_numbers)
+        texts = [frame[name] for name in self.policy.quasi if frame[name].dtype == pl.String]
+        truths = [one.name for one in texts if one.is_in(["true", "false", "", None]).all()]
+        shown = pl.when(pl.col(truths) != "").then(pl.col(truths) == "true")
+        return like(self.data, frame.with_columns(shown) if truths else frame)
 
-    def _held_numbers(self, name: str) -> bool:
-        """Whether a column of the original held numbers, as far as that is known."""
-        if not isinstance(self.found, Outcome):
-            return False
-        original = self.found.draft.truth.original
-        return name in original and original.column(name).was_number
-
-    def report(self, path: str | Path) -> None:
-        """Writes the page that `shoal publish --report` writes; PATH ends in .html."""
+    def report(self, path: str | Path, overwrite: bool = False) -> None:
+        """Writes the page that `shoal publish --report` writes; PATH ends in .html. What is there
+        is refused unless `overwrite` is true.
+        """
         from shoal.reports.pages import write_page
         from shoal.reports.release import render
 
+        require_flag("overwrite", overwrite)
         path = Path(path_text(path, "report"))
         if path.suffix.lower() not in (".html", ".htm"):
             raise InputError(
                 f"report '{path}': a report is a page of HTML; give it a name that ends in .html"
             )
+        if path.exists() and not overwrite:
+            raise InputError(f"report '{path}': exists; name another file, or say overwrite=True")
         write_page(render(self._measured), path)
 
     def plot(self, what: Plot = "sizes") -> Figure:

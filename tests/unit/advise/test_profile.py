@@ -150,6 +150,7 @@ def test_kinds_missing_values_and_how_cells_are_written():
     }
     assert profile.read == {"dates": "%d.%m.%Y", "decimal": ","}
     assert profile.missing_values == ("NA",)
+    assert all("no value: 'NA'" in "".join(one) for one in (str(profile), profile_lines(profile)))
     assert [c.missing for c in profile.columns] == [1, 0, 0, 0, 0, 0, 3]
     assert profile.columns[5].bars == (2, 1)
 

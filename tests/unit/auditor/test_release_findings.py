@@ -64,6 +64,7 @@ EXACT_COSTS = [f"{i}.{i % 7}5" for i in range(ROWS)]
         ("sensitive", EXACT_COSTS, "cost", {"values-unique": "open"}),
         ("sensitive", [*COSTS[1:], "9999"], "cost", {"outlier-published": "open"}),
         ("sensitive", COSTS, "cost", {}),
+        ("sensitive", [*COSTS[5:], *map(str, range(40, 190, 30))], "cost", {}),  # a long tail
         ("drop", MAILS, "email", {}),
         ("identifier", MAILS, "email", {}),
     ],
@@ -188,7 +189,7 @@ def test_every_finding_reaches_every_place(tmp_path):
     frame = people(
         surname=[f"N{i % 12}" for i in range(ROWS)],
         ward=["A", "B", "C"] * 20,
-        cost=[*(f"{i}.25" for i in range(ROWS - 1)), "99999"],
+        cost=[*(f"{i}.25" for i in range(ROWS - 1)), "98765"],
         ill=["I10", "M54", ""] * 20,
     ).with_columns(age=pl.Series(range(20, 20 + ROWS)))
     columns = {

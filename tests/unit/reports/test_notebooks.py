@@ -204,6 +204,9 @@ def test_the_report_is_the_page_of_the_command(tmp_path, release):
     assert "shoal publish INPUT" in text
     with pytest.raises(InputError, match=r"ends in \.html"):
         release.report(tmp_path / "r.pdf")
+    with pytest.raises(InputError, match="exists; name another file, or say overwrite=True"):
+        release.report(tmp_path / "r.html")
+    release.report(tmp_path / "r.html", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 

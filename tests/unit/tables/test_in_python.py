@@ -504,6 +504,52 @@ def test_the_transformer_shows_a_value_that_fit_lacked_as_the_group_that_covers_
     assert shown["code"].to_list() == ["A*", "B*", "*"]
 
 
+@pytest.mark.parametrize("text", ["{}", "{},5"])
+@pytest.mark.parametrize("bins", [[0, 20, 40, 60, 100], {"width": 20, "start": 20}])
+def test_a_number_beyond_its_bins_is_suppressed_and_one_beyond_its_domain_refused(
+    sklearn, bins, text
+):
+    def frame(*ages):
+        return pl.DataFrame({"age": [text.format(age) for age in ages], "ill": ["a"] * len(ages)})
+
+    words = {"k": 3, "other": "drop", "read": {"decimal": ","}}
+    rule = {"type": "number", "hierarchy": {"bins": bins}}
+    known = frame(*range(20, 60), *[25, 26, 45, 46] * 3)
+    fitted = sklearn.Anonymizer(quasi={"age": rule}, **words, suppression=0.9).fit(known)
+    shown = fitted.transform(frame(-5, 130, 25, 46, 26, 45))["age"].to_list()
+    assert [cell == "*" for cell in shown] == [True, True, False, False, False, False]
+    stated = sklearn.Anonymizer(quasi={"age": {**rule, "domain": [0, 120]}}, **words).fit(known)
+    for age in (-5, 1000):
+        with pytest.raises(InputError, match=r"'age': 1 record .*outside"):
+            stated.transform(frame(age, 25))
+
+
+def test_the_transformer_refuses_a_column_that_is_written_otherwise(sklearn):
+    days = [f"2024-0{1 + n % 2}-0{1 + n % 3}" for n in range(60)]
+    known = pl.DataFrame({"zip": ["01340", "01341"] * 30, "sex": ["F", "M"] * 30, "day": days})
+    fitted = sklearn.Anonymizer(quasi=["zip", "sex", "day"], k=5).fit(known)
+    for name, cells in (("zip", [1340, 1341]), ("sex", ["f", "m"])):
+        written = known.with_columns(pl.Series(name, cells * 30))
+        with pytest.raises(InputError, match=rf"'{name}': 60 of 60 .* write them as in the data"):
+            fitted.transform(written)
+    for name, cells in (("sex", ["f", "f", "M"]), ("day", ["2031-07-07", "2031-07-08", days[0]])):
+        with pytest.warns(UserWarning, match=f"'{name}': 40 of 60 values become"):
+            fitted.transform(known.with_columns(pl.Series(name, cells * 20)))
+    with pytest.raises(shoal.ShoalError, match=r"Anonymizer: .*'K'; did you mean 'k'"):
+        sklearn.Anonymizer(K=10)
+
+
+def test_truth_values_are_such_again_unless_some_are_suppressed():
+    frame = pl.DataFrame({"rich": [True, False, None] * 20, "sex": ["true"] * 60})
+    for rich in (frame["rich"], pl.Series([True] * 59 + [False])):
+        release = shoal.publish(frame.with_columns(rich=rich), quasi="rich", plain="sex", k=5)
+        shown = release.numbers()
+        assert shown["sex"].to_list() == ["true"] * 60
+        shows_all = "*" not in release.data["rich"]
+        assert shows_all == bool(rich.null_count()) == (shown["rich"].dtype == pl.Boolean)
+        assert not shows_all or shown["rich"].sort().equals(rich.sort())
+
+
 def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(sklearn, people):
     with pytest.warns(UserWarning, match="column 'age' is the same for everybody.*'bins'"):
         sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)

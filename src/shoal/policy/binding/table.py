@@ -246,7 +246,7 @@ def with_values_of(attribute: Attribute, column: Column, tables: PolicyTables) -
     if declared.order is not None and tree is None:
         is_sorted = order and declared.order == "alphabetical" and len(new)
         return replace(attribute, order=(*sorted([*known, *new]),)) if is_sorted else attribute
-    rule = _rule_of(declared.hierarchy, tables.model.render.suppressed)
+    rule = rule_of(declared.hierarchy, tables.model.render.suppressed)
     new = new if rule is None else new[~rule.values_without_leaf(new)]
     if rule is None or not len(new):
         return attribute
@@ -254,7 +254,7 @@ def with_values_of(attribute: Attribute, column: Column, tables: PolicyTables) -
     return replace(attribute, hierarchy=rule.make(values), opaque=False)
 
 
-def _rule_of(declared: object, mark: str) -> HierarchyMaker | None:
+def rule_of(declared: object, mark: str) -> HierarchyMaker | None:
     """What makes a hierarchy whose labels above a value follow from it alone; None for others."""
     if not isinstance(declared, dict):
         return Flat(root=mark) if declared is None else None
