@@ -232,7 +232,7 @@ class PersonColumn:
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
-        shown = some.alias("cell").to_frame().select(pl.struct(**_SHOWN)).item()
+        shown = some.alias("cell").to_frame().select(**_SHOWN).to_struct("shown").item()
         if self.name.kind in (*PERSONAL, "first", "last") and shown["codes"] > MANY:
             self.name = name_of("code")  # whose title tells of what it is made
         self.holds_zero: bool = shown["zero"]
