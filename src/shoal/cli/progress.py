@@ -5,6 +5,7 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -215,6 +216,15 @@ def show_certificate(certificate: Certificate, as_json: bool) -> None:
 def show_warning(text: object) -> None:
     """A line on standard error, however quiet the command is."""
     say(f"shoal: {printable(str(text))}", "warning")
+
+
+@contextmanager
+def warnings_shown(kind: type[Warning]) -> Iterator[None]:
+    """Shows warnings as they come, all of this kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", kind)
+        warnings.showwarning = lambda text, *_, **__: show_warning(text)
+        yield
 
 
 def show_attacks(certificate: Certificate, quiet: bool = False) -> None:

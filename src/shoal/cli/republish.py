@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import warnings
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -21,6 +20,7 @@ from shoal.cli.progress import (
     show_findings,
     show_warning,
     shown,
+    warnings_shown,
 )
 from shoal.cli.verify import opened
 from shoal.data.certificate import Certificate
@@ -308,9 +308,7 @@ def stream(
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read], release=wanted.sink)
     try:
-        with shown(watched.quiet) as progress, warnings.catch_warnings():
-            warnings.simplefilter("always", ReleaseWarning)
-            warnings.showwarning = lambda text, *_, **__: show_warning(text)
+        with shown(watched.quiet) as progress, warnings_shown(ReleaseWarning):
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.history import write_report

@@ -1,5 +1,6 @@
 """What whoever watches runs is given: metrics, messages and errors as JSON, statuses."""
 
+import errno
 import json
 import re
 from pathlib import Path
@@ -78,6 +79,28 @@ def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
     damaged.write_bytes(damaged.read_bytes()[:-5])
     error = json.loads(shoal("ledger", "verify", "L", "--json").out)["error"]
     assert (error["status"], "release 0001" in error["message"]) == (1, True)
+
+
+@pytest.mark.parametrize("more", [(), ("--log", "json")])
+def test_metrics_that_find_no_room_are_said_once_and_no_stale_file_stays(shoal, monkeypatch, more):
+    Path("m").mkdir()
+    run = (*REPUBLISH, "-q", "--metrics", "m/r.prom", *more)
+    assert shoal(*run).status == 0
+    write = Path.write_text
+
+    def full(path, *given, **named):
+        if path.parent.name == "m":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, *given, **named)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    Path("i.csv").write_text("")
+    found = shoal(*run, status=2)
+    said = "metrics 'm/r.prom': can't be written (No space left on device), so the file is removed"
+    assert found.err.count(said) == 1
+    assert len(found.err.splitlines()) == 2
+    assert all(line.startswith("{" if more else "shoal: ") for line in found.err.splitlines())
+    assert not [*Path("m").iterdir()]
 
 
 def test_messages_are_json_where_that_is_asked(shoal):
