@@ -254,9 +254,7 @@ def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
     strict: bool = option(
-        "--strict",
-        "Exit status 1 if a stream is silent, stopped or failed, or set records aside, too.",
-        False,
+        "--strict", "Exit status 1 if a stream is silent, stopped or failed, too.", False
     ),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
@@ -282,9 +280,7 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
-    good &= not strict or not any(
-        one.is_silent or one.is_halted or one["records"]["set_aside"] for one in found.values()
-    )
+    good &= not strict or not any(one.is_silent or one.is_halted for one in found.values())
     raise typer.Exit(0 if good else 1)
 
 
@@ -320,33 +316,35 @@ def stream(
         if wanted.checkpoint is None:
             raise
         say("shoal: stopped; the same command resumes from there")
-        _say_set_aside(wanted)
-        raise SystemExit(130) from None
+        raise SystemExit(1 if _say_set_aside(wanted) else 130) from None
     show_certificate(certificate, as_json)
     if not as_json and (wanted.sink != "-" or watched.quiet):
         written = listed([wanted.sink, wanted.certificate_path, report])
         say_found(summary(certificate, written), watched.quiet)
-    _say_set_aside(wanted, certificate)
-    is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
+    is_lost = _say_set_aside(wanted, certificate)
     raise typer.Exit(0 if certificate.holds and not is_lost else 1)
 
 
-def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None) -> None:
+def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None) -> bool:
     """Says how many records were set aside, however quiet the command is: lost input is no
-    progress. certificate: of a stream that has ended; one that was stopped has its status.
+    progress. Whether these are most of the last ones. certificate: of a stream that has ended; one
+    that was stopped has its status.
     """
     from shoal.streams.stream_status import partitions_under
     from shoal.streams.stream_status import stream_status as status_of
 
     kept = wanted.checkpoint
     parts = [] if kept is None else partitions_under(kept)
-    bad = 0
+    bad, is_lost = 0, False
     if certificate is not None:
         bad = certificate["records"]["rejected"]
+        is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
     elif kept is not None:
         for folder in parts or [kept]:
             with suppress(CheckpointError):  # nothing was committed
-                bad += status_of(folder)["records"]["set_aside"]
+                status = status_of(folder)
+                bad += status["records"]["set_aside"]
+                is_lost |= status.is_mostly_aside
     if bad:
         were = "record was" if bad == 1 else "records were"
         aside = wanted.bad_records
@@ -356,3 +354,4 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
         if certificate is not None and kept is not None:
             said += f". This stream has ended: for those not appended since, {ANOTHER_STREAM}"
         say(said, "warning")
+    return is_lost

@@ -427,7 +427,10 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
     waiting, unfiled = records.pop("waiting"), records.pop("unfiled")
     states = dict.fromkeys((RUNNING, ENDED, STOPPED, BROKEN, FAILED), 0.0) | {status["state"]: 1.0}
     return {
-        "stream_records_total": ("Records by what became of them.", records),
+        "stream_records_total": (
+            "Records that came, and what became of them: suppressed is part of published.",
+            records,
+        ),
         "stream_waiting_records": ("Records that wait.", waiting),
         "stream_unfiled_records": ("Published rows that wait for a file of the folder.", unfiled),
         "stream_state": ("1 for the state that the stream is in.", states),

@@ -45,6 +45,7 @@ def test_a_stream_writes_metrics_at_each_commit_and_at_its_end(shoal, more):
     found = metrics("s.prom")
     assert found["shoal_stream_records_total came"] == 1000
     assert found["shoal_stream_records_total published"] == 1000
+    assert "suppressed is part of published" in Path("s.prom").read_text()
     assert found["shoal_stream_waiting_records"] == 0
     assert found["shoal_stream_state ended"] == found["shoal_stream_holds"] == 1
     assert found["shoal_run_success"] == 1
