@@ -211,12 +211,13 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
         moment = datetime.now(UTC).timestamp() if now is None else now
         return StreamStatus(content, tuple(_alarms(content, moment)))
     except FileNotFoundError:
-        why = f"has no {NAME}; name the folder of a stream's --checkpoint that has begun"
+        failed = "if the stream failed before its first commit, its message says why"
+        why = f"has no {NAME}; name the folder of a stream's --checkpoint that has begun; {failed}"
         if path.with_name("lock").exists():
             why = (
                 f"has no {NAME} yet: its stream runs and has committed nothing, or was killed"
-                " before it wrote one; look again after its first commit, or run the same command"
-                " again"
+                f" before it wrote one; {failed}; else look again after its first commit, or run"
+                " the same command again"
             )
         if parts := partitions_under(checkpoint):
             why = (

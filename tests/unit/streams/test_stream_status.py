@@ -267,7 +267,9 @@ def test_no_checkpoint_no_status(place):
 def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(place, shoal):
     Path("empty").mkdir()
     for folder in ("nope", "empty"):
-        assert f"'{folder}': has no {NAME}" in shoal("stream-status", folder, status=2).err
+        said = shoal("stream-status", folder, status=2).err
+        assert f"'{folder}': has no {NAME}" in said
+        assert "if the stream failed before its first commit, its message says why" in said
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
 
 
@@ -290,6 +292,13 @@ def test_before_its_first_commit_a_stream_is_said_to_run(place, monkeypatch):
         stream_status("st")
     assert stream() == 0
     assert stream_status("st")["state"] == "ended"
+
+
+def test_a_stream_that_failed_before_its_first_commit_is_said_to_have_a_message(place, shoal):
+    records(80, bad=3).write_csv("in.csv")
+    assert stream("--dead-letters", "stop") == 2
+    said = shoal("stream-status", "st", status=2).err
+    assert "if the stream failed before its first commit, its message says why" in said
 
 
 def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal, monkeypatch):
