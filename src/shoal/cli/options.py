@@ -12,7 +12,6 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.models import ArgumentInfo
 
-from shoal.cli.progress import warnings_shown
 from shoal.data.option import Option, Request, option
 from shoal.errors import InputError
 from shoal.policy.parameters import check_together
@@ -34,14 +33,12 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(asked)
     def run(**given: Any) -> None:
-        with ExitStack() as around:
-            if given.get("metrics") is not None:  # they are written before all else
-                from shoal.connectors.metrics import UnwrittenMetrics
-                from shoal.connectors.outputs import misplaced
+        if given.get("metrics") is not None:  # they are written before all else
+            from shoal.connectors.outputs import misplaced
 
-                written = filter(None, map(given.get, ("sink", "output")))
-                InputError.raise_for(misplaced("release", written, given["metrics"]))
-                around.enter_context(warnings_shown(UnwrittenMetrics))
+            written = filter(None, map(given.get, ("sink", "output")))
+            InputError.raise_for(misplaced("release", written, given["metrics"]))
+        with ExitStack() as around:
             for name, _, one in reversed(options):
                 if one.within is not None:
                     around.enter_context(import_module(one.within).using(given[name]))

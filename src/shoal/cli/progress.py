@@ -104,10 +104,13 @@ class _Log:
 
 @contextmanager
 def using(log: str) -> Iterator[None]:
-    """What is said inside the block is plain, or JSON."""
+    """What is said inside the block, also by a warning, is plain, or JSON."""
     before, _Log.is_json = _Log.is_json, log == "json"
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", ReleaseWarning)
+            warnings.showwarning = lambda text, *_, **__: show_warning(text)
+            yield
     finally:
         _Log.is_json = before
 
@@ -216,15 +219,6 @@ def show_certificate(certificate: Certificate, as_json: bool) -> None:
 def show_warning(text: object) -> None:
     """A line on standard error, however quiet the command is."""
     say(f"shoal: {printable(str(text))}", "warning")
-
-
-@contextmanager
-def warnings_shown(kind: type[Warning]) -> Iterator[None]:
-    """Shows warnings as they come, all of this kind."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", kind)
-        warnings.showwarning = lambda text, *_, **__: show_warning(text)
-        yield
 
 
 def show_attacks(certificate: Certificate, quiet: bool = False) -> None:

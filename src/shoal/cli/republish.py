@@ -20,12 +20,11 @@ from shoal.cli.progress import (
     show_findings,
     show_warning,
     shown,
-    warnings_shown,
 )
 from shoal.cli.verify import opened
 from shoal.data.certificate import Certificate
 from shoal.data.option import Request, option
-from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
+from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.policy.options import POLICY, REPLACE, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
@@ -304,7 +303,7 @@ def stream(
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read], release=wanted.sink)
     try:
-        with shown(watched.quiet) as progress, warnings_shown(ReleaseWarning):
+        with shown(watched.quiet) as progress:
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.history import write_report

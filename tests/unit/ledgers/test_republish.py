@@ -102,11 +102,9 @@ def next_release(tmp_path, shoal):
 
     seeds = count(1)
 
-    def append_by(content, *options, operation="insert"):
+    def append_by(content, *options, does="insert"):
         (tmp_path / "p.json").write_text(json.dumps(content))
-        wearers(60, next(seeds)).with_columns(change=pl.lit(operation)).write_csv(
-            tmp_path / "i.csv"
-        )
+        wearers(60, next(seeds)).with_columns(change=pl.lit(does)).write_csv(tmp_path / "i.csv")
         named = ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "-q", *options)
         done = shoal(*named, "--ledger", tmp_path / "L", "--json")
         return json.loads(done.out)["method"] if done.status == 0 else done.err
@@ -137,13 +135,11 @@ def test_a_column_of_operations_means_m_invariance(next_release):
 
 def test_no_option_ends_deletions_in_a_ledger(next_release, shoal, tmp_path):
     assert next_release(OPERATED)["name"] == "m-invariance"
-    for named in (
-        next_release(OPERATED, "--method", "crp"),
-        next_release(OPERATED | {"method": {"name": "crp"}}),
-        next_release(OPERATED, "--method", "static-2"),
-    ):
-        assert "nobody could be deleted or updated any more; keep 'm-invariance'" in named
-        assert "--method crp" not in named
+    crp = OPERATED | {"method": {"name": "crp"}}
+    for asked in ((OPERATED, "--method", "crp"), (OPERATED, "--method", "static-2"), (crp,)):
+        refused = next_release(*asked)
+        assert "nobody could be deleted or updated any more; keep 'm-invariance'" in refused
+        assert "--method crp" not in refused
     asked = ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
     assert re.search(r"crp +refused", shoal(*asked, "--what-if", "-q", status=0).out)
     assert next_release(OPERATED)["name"] == "m-invariance"
@@ -152,7 +148,7 @@ def test_no_option_ends_deletions_in_a_ledger(next_release, shoal, tmp_path):
 def test_a_ledger_that_never_took_deletions_names_another_as_the_way_out(next_release):
     crp = OPERATED | {"method": {"name": "crp"}}
     assert next_release(crp)["name"] == "crp"
-    refused = next_release(crp, operation="delete")
+    refused = next_release(crp, does="delete")
     assert f"{ANOTHER_LEDGER} by m-invariance for people who leave or change" in refused
 
 

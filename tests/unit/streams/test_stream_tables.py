@@ -202,10 +202,9 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
         found = stream(shoal, "--checkpoint", "ck")
         assert (found.status, "is not as the stream left it" in found.err) == (2, True), change
         assert f"{ANOTHER_STREAM}, only for the records behind" in found.err
-        is_gone = "the table is missing; if it was renamed, rename it back" in found.err
-        assert is_gone == (change == "DROP TABLE released")
-        is_foreign = "somebody else has written into it" in found.err
-        assert is_foreign == ("identity" in change or "INSERT" in change)
+        assert ("missing; if it was renamed, rename it back" in found.err) == ("DROP" in change)
+        is_foreign = "identity" in change or "INSERT" in change
+        assert ("somebody else has written into it" in found.err) == is_foreign
         shutil.copy("whole.db", "out.db")
     run("DELETE FROM released WHERE shoal_row = 5")
     assert "FAIL file" in shoal("verify", OUT, "-p", "policy.yaml", status=1).out
