@@ -85,17 +85,16 @@ def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
 
 @pytest.mark.parametrize("more", [(), ("--log", "json")])
 def test_metrics_that_find_no_room_are_said_once_and_no_stale_file_stays(shoal, monkeypatch, more):
-    Path("m").mkdir()
-    run = (*REPUBLISH, "-q", "--metrics", "m/r.prom", *more)
+    run = (*REPUBLISH, "-q", "--metrics", "r.prom", *more)
     assert shoal(*run).status == 0
     full = OSError(errno.ENOSPC, "No space left on device")
     Path("i.csv").write_text("")
     monkeypatch.setattr(Path, "write_text", Mock(side_effect=full))
     found = shoal(*run, status=2)
-    said = "metrics 'm/r.prom': can't be written (No space left on device), so the file is removed"
+    said = "metrics 'r.prom': can't be written (No space left on device), so the file is removed"
     assert found.err.count(said) == 1
     assert [line[0] for line in found.err.splitlines()] == (["{"] if more else ["s"]) * 2
-    assert not [*Path("m").iterdir()]
+    assert not [*Path().glob("*r.prom*")]
 
 
 def test_messages_are_json_where_that_is_asked(shoal):

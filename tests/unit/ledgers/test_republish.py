@@ -136,13 +136,12 @@ def test_a_column_of_operations_means_m_invariance(next_release):
 def test_no_option_ends_deletions_in_a_ledger(next_release, shoal, tmp_path):
     assert next_release(OPERATED)["name"] == "m-invariance"
     crp = OPERATED | {"method": {"name": "crp"}}
-    for asked in ((OPERATED, "--method", "crp"), (OPERATED, "--method", "static-2"), (crp,)):
+    for asked in ((crp,), (OPERATED, "--method", "crp"), (OPERATED, "--method", "static-2")):
         refused = next_release(*asked)
         assert "nobody could be deleted or updated any more; keep 'm-invariance'" in refused
         assert "--method crp" not in refused
     asked = ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
     assert re.search(r"crp +refused", shoal(*asked, "--what-if", "-q", status=0).out)
-    assert next_release(OPERATED)["name"] == "m-invariance"
 
 
 def test_a_ledger_that_never_took_deletions_names_another_as_the_way_out(next_release):
