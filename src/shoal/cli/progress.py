@@ -5,6 +5,7 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -103,10 +104,13 @@ class _Log:
 
 @contextmanager
 def using(log: str) -> Iterator[None]:
-    """What is said inside the block is plain, or JSON."""
+    """What is said inside the block, also by a warning, is plain, or JSON."""
     before, _Log.is_json = _Log.is_json, log == "json"
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", ReleaseWarning)
+            warnings.showwarning = lambda text, *_, **__: show_warning(text)
+            yield
     finally:
         _Log.is_json = before
 

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import warnings
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -25,7 +24,7 @@ from shoal.cli.progress import (
 from shoal.cli.verify import opened
 from shoal.data.certificate import Certificate
 from shoal.data.option import Request, option
-from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
+from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.policy.options import POLICY, REPLACE, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
@@ -254,9 +253,7 @@ def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
     strict: bool = option(
-        "--strict",
-        "Exit status 1 if a stream is silent, stopped or failed, or set records aside, too.",
-        False,
+        "--strict", "Exit status 1 if a stream is silent, stopped or failed, too.", False
     ),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
@@ -282,9 +279,7 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
-    good &= not strict or not any(
-        one.is_silent or one.is_halted or one["records"]["set_aside"] for one in found.values()
-    )
+    good &= not strict or not any(one.is_silent or one.is_halted for one in found.values())
     raise typer.Exit(0 if good else 1)
 
 
@@ -308,9 +303,7 @@ def stream(
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read], release=wanted.sink)
     try:
-        with shown(watched.quiet) as progress, warnings.catch_warnings():
-            warnings.simplefilter("always", ReleaseWarning)
-            warnings.showwarning = lambda text, *_, **__: show_warning(text)
+        with shown(watched.quiet) as progress:
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.history import write_report
@@ -322,33 +315,35 @@ def stream(
         if wanted.checkpoint is None:
             raise
         say("shoal: stopped; the same command resumes from there")
-        _say_set_aside(wanted)
-        raise SystemExit(130) from None
+        raise SystemExit(1 if _say_set_aside(wanted) else 130) from None
     show_certificate(certificate, as_json)
     if not as_json and (wanted.sink != "-" or watched.quiet):
         written = listed([wanted.sink, wanted.certificate_path, report])
         say_found(summary(certificate, written), watched.quiet)
-    _say_set_aside(wanted, certificate)
-    is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
+    is_lost = _say_set_aside(wanted, certificate)
     raise typer.Exit(0 if certificate.holds and not is_lost else 1)
 
 
-def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None) -> None:
+def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None) -> bool:
     """Says how many records were set aside, however quiet the command is: lost input is no
-    progress. certificate: of a stream that has ended; one that was stopped has its status.
+    progress. Whether these are most of the last ones. certificate: of a stream that has ended; one
+    that was stopped has its status.
     """
     from shoal.streams.stream_status import partitions_under
     from shoal.streams.stream_status import stream_status as status_of
 
     kept = wanted.checkpoint
     parts = [] if kept is None else partitions_under(kept)
-    bad = 0
+    bad, is_lost = 0, False
     if certificate is not None:
         bad = certificate["records"]["rejected"]
+        is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
     elif kept is not None:
         for folder in parts or [kept]:
             with suppress(CheckpointError):  # nothing was committed
-                bad += status_of(folder)["records"]["set_aside"]
+                status = status_of(folder)
+                bad += status["records"]["set_aside"]
+                is_lost |= status.is_mostly_aside
     if bad:
         were = "record was" if bad == 1 else "records were"
         aside = wanted.bad_records
@@ -358,3 +353,4 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
         if certificate is not None and kept is not None:
             said += f". This stream has ended: for those not appended since, {ANOTHER_STREAM}"
         say(said, "warning")
+    return is_lost

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from shoal.connectors import files
+from shoal.data.warnings import ReleaseWarning, warn
 from shoal.errors import InputError
 
 SUFFIX = ".prom"
@@ -22,8 +23,9 @@ Figure = float | None | Mapping[str, float]
 Figures = Mapping[str, tuple[str, Figure]]
 """What a metric counts, and its figure, by its name behind `shoal_`."""
 
-_asked: ContextVar[tuple[Path, dict[str, str]] | None]
+_asked: ContextVar[tuple[Path, dict[str, str], list[str]] | None]
 _asked = ContextVar("metrics", default=None)
+"""The file, what it holds by name, and why it could not be written, while that lasts."""
 
 
 def are_asked() -> bool:
@@ -43,7 +45,7 @@ def using(path: Path | None) -> Iterator[None]:
     if path.suffix != SUFFIX:
         raise InputError(f"--metrics '{path}': exporters read {SUFFIX} alone; end its name with it")
     files.check_writable(str(path))
-    token = _asked.set((path, _earlier(path)))
+    token = _asked.set((path, _earlier(path), []))
     started, has_succeeded = time.time(), True
     try:
         note({"run_started_timestamp_seconds": ("When the run began.", started)})
@@ -73,11 +75,13 @@ def _earlier(path: Path) -> dict[str, str]:
 
 
 def note(figures: Figures) -> None:
-    """Adds figures of the run to its file, replaced whole; a disk that refuses it stops no run."""
+    """Adds figures of the run to its file, replaced whole. A disk that refuses it stops no run;
+    that is said, and the file removed, since old figures would hide how this run does.
+    """
     asked = _asked.get()
     if asked is None:
         return
-    path, known = asked
+    path, known, lost = asked
     run = re.sub(r'[\\"\n]', "_", path.stem)
     for name, (words, figure) in figures.items():
         kind = "counter" if name.endswith("_total") else "gauge"
@@ -90,7 +94,17 @@ def note(figures: Figures) -> None:
         elif figure is not None:
             lines.append(f'shoal_{name}{{run="{run}"}} {figure}')
         known[name] = "\n".join([*lines, ""])
-    with suppress(OSError, InputError), files.atomic_write(str(path)) as draft:
-        draft.write_text("".join(known.values()), encoding="utf-8")
-    with suppress(OSError):  # the exporter is another user, whatever umask guards a checkpoint
-        path.chmod(0o644)
+    try:
+        with files.atomic_write(str(path)) as draft:
+            draft.write_text("".join(known.values()), encoding="utf-8")
+        lost.clear()
+        with suppress(OSError):  # the exporter is another user, whatever umask guards a checkpoint
+            path.chmod(0o644)
+    except (OSError, InputError) as failed:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        if not lost:
+            lost.append(getattr(failed, "strerror", None) or "no space or no permission")
+            left = "and its old figures stay" if path.exists() else "so the file is removed"
+            text = f"metrics '{path}': can't be written ({lost[0]}), {left}; free some space"
+            warn(ReleaseWarning("metrics", text))

@@ -232,9 +232,10 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     cells = frame[name].fill_null(INSERT)
     changes = (cells != INSERT).arg_true().to_numpy()
     if len(changes) and not method.changes:
+        way_out = f"{ANOTHER_LEDGER} by" if terms.ledger.releases() else "use"
         raise InputError(
             f"method '{method.name}': it can only add people, and the increment has updates or"
-            f" deletions: {counted_rows(changes)}; use m-invariance for people who leave or"
+            f" deletions: {counted_rows(changes)}; {way_out} m-invariance for people who leave or"
             " change, or leave these records out"
         )
     return cells.to_numpy()

@@ -31,7 +31,7 @@ from shoal.data.notebook import Figures
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table, texts_of
 from shoal.data.warnings import ReleaseWarning, nan_remarks
-from shoal.errors import InputError, LedgerError, PromiseError
+from shoal.errors import ANOTHER_LEDGER, InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import DELETE, UPDATE, Terms, check_operations
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
@@ -240,7 +240,7 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
     with `m-invariance` if records may leave or change, else `crp`.
 
     explicit: whether a policy that names another method than the ledger's changes it; else that
-    raises InputError.
+    raises InputError, as a method always does that would end updates and deletions in the ledger.
     """
     last = max(ledger.releases(), default=0)
     default = "crp" if policy.operation is None else WITH_OPERATIONS
@@ -251,6 +251,12 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
             f"ledger '{ledger.path}': the certificate of its last release is damaged; restore it"
         )
     policy = _for_its_promises(policy.or_method(known["name"], known["parameters"]))
+    keeps_changes = known["name"] == WITH_OPERATIONS and policy.operation is not None
+    if last and keeps_changes and not policy.build_method("republish").changes:
+        raise InputError(
+            f"ledger '{ledger.path}': after a release by '{policy.method_name}', nobody could be"
+            f" deleted or updated any more; keep '{WITH_OPERATIONS}', or {ANOTHER_LEDGER}"
+        )
     if last and not explicit and policy.method_name != known["name"]:
         raise InputError(
             f"ledger '{ledger.path}': its last release is by '{known['name']}', and the policy"

@@ -138,6 +138,7 @@ def _some_twice(
 def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
     name, ledger = terms.policy.method_name, terms.ledger
     try:
+        republish.with_its_method(terms.policy, ledger)
         check_policy(terms.policy, terms.method)
         terms = terms.beside_the_table()
         planned, waiting = plan(texts_of(source.frame), terms, progress)

@@ -211,12 +211,13 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
         moment = datetime.now(UTC).timestamp() if now is None else now
         return StreamStatus(content, tuple(_alarms(content, moment)))
     except FileNotFoundError:
-        why = f"has no {NAME}; name the folder of a stream's --checkpoint that has begun"
+        failed = "if the stream failed before its first commit, its message says why"
+        why = f"has no {NAME}; name the folder of a stream's --checkpoint that has begun; {failed}"
         if path.with_name("lock").exists():
             why = (
                 f"has no {NAME} yet: its stream runs and has committed nothing, or was killed"
-                " before it wrote one; look again after its first commit, or run the same command"
-                " again"
+                f" before it wrote one; {failed}; else look again after its first commit, or run"
+                " the same command again"
             )
         if parts := partitions_under(checkpoint):
             why = (
@@ -427,7 +428,10 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
     waiting, unfiled = records.pop("waiting"), records.pop("unfiled")
     states = dict.fromkeys((RUNNING, ENDED, STOPPED, BROKEN, FAILED), 0.0) | {status["state"]: 1.0}
     return {
-        "stream_records_total": ("Records by what became of them.", records),
+        "stream_records_total": (
+            "Records that came, and what became of them: suppressed is part of published.",
+            records,
+        ),
         "stream_waiting_records": ("Records that wait.", waiting),
         "stream_unfiled_records": ("Published rows that wait for a file of the folder.", unfiled),
         "stream_state": ("1 for the state that the stream is in.", states),

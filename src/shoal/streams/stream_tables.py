@@ -30,7 +30,7 @@ from shoal.connectors.database.session import (
     require_rights,
     rows_as_text,
 )
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.protocols import Sink
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ class TableSink(Sink):
             InputError.raise_for(f"{where}: {finding}" for finding in findings)
         elif kept is None:
             if step > 1 or is_there:  # step 1 may be in the checkpoint and not yet in the table
-                raise self._changed
+                raise self._changed(session, table, kept)
         elif not (
             self._has_own_columns(session, table)
             and kept.identity == self._identity
             and kept.step in (step, step - 1)
             and count_rows(session, table) == kept.rows
         ):
-            raise self._changed
+            raise self._changed(session, table, kept)
         else:
             self._done = kept.step
 
@@ -98,11 +98,16 @@ class TableSink(Sink):
         """Whether readers see what was measured, and no column beside it."""
         return [column.name for column in session.columns(table)] == [tables.ROW, *self._names]
 
-    @property
-    def _changed(self) -> CheckpointError:
+    def _changed(self, session: Session, table: TableName, kept: _Kept | None) -> CheckpointError:
+        why, cure = ", or the checkpoint is an earlier one", "restore table and checkpoint"
+        if not session.columns(table):
+            why = ": the table is missing"
+            cure = f"if it was renamed, rename it back, else {cure}"
+        elif kept and (kept.identity != self._identity or count_rows(session, table) > kept.rows):
+            why = ": somebody else has written into it"
         return CheckpointError(
-            f"output '{self._address.shown}': is not as the stream left it, or the checkpoint is an"
-            " earlier one; restore both, or start a new stream, with another --checkpoint and table"
+            f"output '{self._address.shown}': is not as the stream left it{why}; {cure}, or"
+            f" {ANOTHER_STREAM}, only for the records behind those that came"
         )
 
     def put(self, step: int, rows: bytes) -> None:
@@ -112,16 +117,16 @@ class TableSink(Sink):
             kept = _kept(session, table)
             if kept is None:
                 if step != 1 or session.columns(table):
-                    raise self._changed
+                    raise self._changed(session, table, kept)
                 tables.create_release(session, table, dict.fromkeys(self._names))
                 kept = _Kept(self._identity, 0, 0, 0)
             as_left = (self._identity, self._done) == (kept.identity, kept.step)
             if not as_left or not self._has_own_columns(session, table):
-                raise self._changed
+                raise self._changed(session, table, kept)
             if step == kept.step:
                 return
             if step != kept.step + 1:
-                raise self._changed
+                raise self._changed(session, table, kept)
             frame = tables.numbered(self._frame(rows), kept.rows)
             session.insert(table, frame)
             digest = (kept.digest + _digest(frame)) % _WRAP
@@ -166,11 +171,11 @@ class TableSink(Sink):
             frame, sha256 = tables.rows_of_table(session, self._address, table)
             kept = _kept(session, table)
             if kept is None:  # nothing was committed: no table, or another owner's
-                raise self._changed
+                raise self._changed(session, table, kept)
             # each release was measured as it was put; what was changed since then never was
             is_own = kept.identity == self._identity and frame.columns == self._names
             if not is_own or _digest(tables.numbered(frame)) != kept.digest:
-                raise self._changed
+                raise self._changed(session, table, kept)
             if sha256 != said:
                 raise InputError(
                     f"output '{self._address.shown}': was changed since it was measured; put it"

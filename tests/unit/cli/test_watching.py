@@ -1,8 +1,10 @@
 """What whoever watches runs is given: metrics, messages and errors as JSON, statuses."""
 
+import errno
 import json
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -44,6 +46,7 @@ def test_a_stream_writes_metrics_at_each_commit_and_at_its_end(shoal, more):
     found = metrics("s.prom")
     assert found["shoal_stream_records_total came"] == 1000
     assert found["shoal_stream_records_total published"] == 1000
+    assert "suppressed is part of published" in Path("s.prom").read_text()
     assert found["shoal_stream_waiting_records"] == 0
     assert found["shoal_stream_state ended"] == found["shoal_stream_holds"] == 1
     assert found["shoal_run_success"] == 1
@@ -78,6 +81,20 @@ def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
     damaged.write_bytes(damaged.read_bytes()[:-5])
     error = json.loads(shoal("ledger", "verify", "L", "--json").out)["error"]
     assert (error["status"], "release 0001" in error["message"]) == (1, True)
+
+
+@pytest.mark.parametrize("more", [(), ("--log", "json")])
+def test_metrics_that_find_no_room_are_said_once_and_no_stale_file_stays(shoal, monkeypatch, more):
+    run = (*REPUBLISH, "-q", "--metrics", "r.prom", *more)
+    assert shoal(*run).status == 0
+    full = OSError(errno.ENOSPC, "No space left on device")
+    Path("i.csv").write_text("")
+    monkeypatch.setattr(Path, "write_text", Mock(side_effect=full))
+    found = shoal(*run, status=2)
+    said = "metrics 'r.prom': can't be written (No space left on device), so the file is removed"
+    assert found.err.count(said) == 1
+    assert [line[0] for line in found.err.splitlines()] == (["{"] if more else ["s"]) * 2
+    assert not [*Path().glob("*r.prom*")]
 
 
 def test_messages_are_json_where_that_is_asked(shoal):

@@ -5,9 +5,11 @@ import time
 import pytest
 
 from shoal.connectors.database.address import parse
+from shoal.connectors.database.postgresql import _in_our_words
+from shoal.connectors.database.session import DatabaseRefusal
 from shoal.connectors.files import check_writable
 from shoal.connectors.location import Location
-from shoal.errors import InputError
+from shoal.errors import InputError, PartyError
 
 
 def test_the_address_of_an_unknown_database_is_refused_as_one_without_its_password():
@@ -59,3 +61,11 @@ def test_a_long_name_is_shown_without_delay(part):
     begun = time.thread_time()
     InputError(part * 100_000)
     assert time.thread_time() - begun < 5
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+def test_a_transaction_that_another_process_crossed_may_succeed_later(state):
+    driver = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    with pytest.raises(DatabaseRefusal, match="same time; run again") as crossed, _in_our_words():
+        raise driver.OperationalError("'secret'", status_code=10, sqlstate=state)
+    assert isinstance(crossed.value.as_error(str(crossed.value)), PartyError)

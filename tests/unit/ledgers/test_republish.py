@@ -13,7 +13,7 @@ from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import export_table
 from shoal.cli.main import status_of
-from shoal.errors import TWICE, InputError, PromiseError
+from shoal.errors import ANOTHER_LEDGER, TWICE, InputError, PromiseError
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 from shoal.samples import wearables
@@ -102,9 +102,9 @@ def next_release(tmp_path, shoal):
 
     seeds = count(1)
 
-    def append_by(content, *options):
+    def append_by(content, *options, does="insert"):
         (tmp_path / "p.json").write_text(json.dumps(content))
-        wearers(60, next(seeds)).with_columns(change=pl.lit("insert")).write_csv(tmp_path / "i.csv")
+        wearers(60, next(seeds)).with_columns(change=pl.lit(does)).write_csv(tmp_path / "i.csv")
         named = ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "-q", *options)
         done = shoal(*named, "--ledger", tmp_path / "L", "--json")
         return json.loads(done.out)["method"] if done.status == 0 else done.err
@@ -131,6 +131,24 @@ def test_a_ledger_keeps_the_method_of_its_last_release_and_its_parameters(next_r
 def test_a_column_of_operations_means_m_invariance(next_release):
     """A ledger that began by `crp` could never delete what its policy says may be deleted."""
     assert next_release(OPERATED)["name"] == "m-invariance"
+
+
+def test_no_option_ends_deletions_in_a_ledger(next_release, shoal, tmp_path):
+    assert next_release(OPERATED)["name"] == "m-invariance"
+    crp = OPERATED | {"method": {"name": "crp"}}
+    for asked in ((crp,), (OPERATED, "--method", "crp"), (OPERATED, "--method", "static-2")):
+        refused = next_release(*asked)
+        assert "nobody could be deleted or updated any more; keep 'm-invariance'" in refused
+        assert "--method crp" not in refused
+    asked = ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
+    assert re.search(r"crp +refused", shoal(*asked, "--what-if", "-q", status=0).out)
+
+
+def test_a_ledger_that_never_took_deletions_names_another_as_the_way_out(next_release):
+    crp = OPERATED | {"method": {"name": "crp"}}
+    assert next_release(crp)["name"] == "crp"
+    refused = next_release(crp, does="delete")
+    assert f"{ANOTHER_LEDGER} by m-invariance for people who leave or change" in refused
 
 
 def test_a_ledger_without_operations_says_how_people_may_leave(next_release):

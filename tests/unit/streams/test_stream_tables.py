@@ -12,7 +12,7 @@ from sample_policies import PURCHASES
 from shoal.connectors import files
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.sqlite import SqliteSession
-from shoal.errors import CheckpointError
+from shoal.errors import ANOTHER_STREAM, CheckpointError
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.stream_tables import TableSink
@@ -193,6 +193,7 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
         "UPDATE shoal_streams SET step = 'x'",
         "UPDATE shoal_streams SET rows = '-1'",
         "DROP TABLE released",
+        "INSERT INTO released (shoal_row, age) VALUES (9999, '1')",
         "UPDATE released SET age = '*' WHERE shoal_row = 5",
         "ALTER TABLE released ADD COLUMN more text DEFAULT 'x'",
         "ALTER TABLE released RENAME COLUMN age TO AGE",
@@ -200,6 +201,10 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
         run(change)
         found = stream(shoal, "--checkpoint", "ck")
         assert (found.status, "is not as the stream left it" in found.err) == (2, True), change
+        assert f"{ANOTHER_STREAM}, only for the records behind" in found.err
+        assert ("missing; if it was renamed, rename it back" in found.err) == ("DROP" in change)
+        is_foreign = "identity" in change or "INSERT" in change
+        assert ("somebody else has written into it" in found.err) == is_foreign
         shutil.copy("whole.db", "out.db")
     run("DELETE FROM released WHERE shoal_row = 5")
     assert "FAIL file" in shoal("verify", OUT, "-p", "policy.yaml", status=1).out

@@ -72,7 +72,8 @@ _STATES = {
     "25006": "is read-only; name a server that accepts writes",
     "2BP01": "other objects, such as views, depend on the table that is replaced; drop them first",
     "3F000": "there is no such schema; check its name, or make it first",
-    "40001": "somebody else published into it meanwhile; run again",
+    "40001": "another process wrote to it at the same time; run again",
+    "40P01": "another process wrote to it at the same time; run again",
     "42501": "this user lacks a right on it, or may see a part of its rows only; ask its owner",
     _ROWS: "row-level security hides rows of it from this user; read it as the table's owner or as"
     " a role with BYPASSRLS (only that works where it is forced on the owner, and of a view the"
@@ -86,6 +87,7 @@ _STATES = {
     "57014": "the server stopped it, such as by statement_timeout; ask its owner for a longer one",
 }
 _LOST = ("08", "57P")
+_PASSING = ("40001", "40P01", "55P03")
 
 _COLUMNS = """
 WITH RECURSIVE based (oid, base) AS (
@@ -307,5 +309,5 @@ def _in_our_words() -> Iterator[None]:
         known = _ROWS if state == "42501" and _ROWS in str(failed) else state
         raise DatabaseRefusal(
             _STATES.get(known, "the server refused; its log says why") + kind,
-            is_locked=state == "55P03",
+            is_locked=state in _PASSING,
         ) from None

@@ -77,7 +77,7 @@ class DatabaseRefusal(Exception):
     """What a database or its driver said no to, in our words: theirs may hold values.
 
     is_lost: whether no server answers, or no longer, so that nobody knows what became of a commit.
-    is_locked: whether somebody else's lock was waited for in vain.
+    is_locked: whether somebody else stood in the way, by a lock or a transaction at the same time.
     """
 
     def __init__(self, why: str, is_lost: bool = False, is_locked: bool = False) -> None:
