@@ -370,5 +370,5 @@ BEDS = {
         drawn(20_000, 4, "birth_date sex", "visit"), "ASK", ("birth_date", "sex")
     ),
     "students": Bed(drawn(90, 9, "student", "answer"), "ASK", ("student",)),
-    "wages": Bed(drawn(60, 24, "staff_no birth_year sex", "salary"), "ASK", ("staff_no",)),
+    "wages": Bed(drawn(60, 24, "staff_no birth_year sex", "salary"), "SURE", ("staff_no",)),
 }
