@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import date, timedelta
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -328,10 +329,8 @@ def test_every_slot_of_a_class_keeps_a_promise_about_values(tmp_path):
 
 def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_path):
     frames = world()
-    shoal.publish(frames, policy(), output=tmp_path / "out", trace=tmp_path / "trace")
+    seq = sources(frames, policy(), tmp_path / "out")["people"]
     first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
-    lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
-    seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
     own, drawn, by_hull = [], [], {}
     for row, person in enumerate(rows_of(tmp_path / "out", "people")):
         anchor = first.get(frames["people"]["patient"][seq[row]])
@@ -350,10 +349,8 @@ def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_pat
 def test_the_day_of_the_week_is_kept_where_it_is_asked(tmp_path):
     frames = world(people=400)
     asked = policy(anchor={"first": "visits.day", "keep": "weekday"})
-    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
+    seq = sources(frames, asked, tmp_path / "out")["people"]
     first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
-    lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
-    seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
     days = [
         (person["anchor.day"], first.get(frames["people"]["patient"][seq[row]]))
         for row, person in enumerate(rows_of(tmp_path / "out", "people"))
@@ -399,10 +396,9 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     tables["drugs"]["rows"]["known"] = "none"
     promises = [*POLICY["promises"], {"model": "l-diversity", "attribute": "drugs.drug", "l": 2}]
     asked = policy(tables=tables, assume=["counts-unknown"], promises=promises)
-    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
-    lines = list(map(json.loads, (tmp_path / "trace").read_text().splitlines()))
-    visits = {frames["visits"]["visit"][ln["seq"]] for ln in lines if ln["table"] == "visits"}
-    drugs = [ln["seq"] for ln in lines if ln["table"] == "drugs"]
+    seq = sources(frames, asked, tmp_path / "out")
+    visits = {frames["visits"]["visit"][row] for row in seq["visits"]}
+    drugs = seq["drugs"]
     assert len(drugs) == len({*drugs}) == frames["drugs"]["visit"].is_in(visits).sum()
     without = [
         (person, [v for v, _ in rows]) for person, rows in read_bundles(tmp_path / "out", SENSITIVE)
@@ -552,6 +548,9 @@ def test_without_keys_no_table_says_whose_its_rows_are(tmp_path):
     }
 
 
+NO_ROOM = OSError(errno.ENOSPC, "no room")
+
+
 def _spoilt(change):
     """`recode` with one table changed afterwards."""
 
@@ -569,9 +568,7 @@ def _move_a_row(drafts):
     person = visits["person"].to_list()
     other = next(i for i, name in enumerate(person) if name != person[0])
     person[0], person[other] = person[other], person[0]
-    drafts["visits"] = DraftTable(
-        visits.with_columns(person=pl.Series(person)), drafts["visits"].rows
-    )
+    _overwrite(drafts, "visits", person=pl.Series(person))
 
 
 def _add_a_row(drafts):
@@ -580,14 +577,16 @@ def _add_a_row(drafts):
     drafts["visits"] = DraftTable(pl.concat([visits, filler]), np.append(rows, rows[0]))
 
 
+def _overwrite(drafts, name, **cells):
+    drafts[name] = DraftTable(drafts[name].frame.with_columns(**cells), drafts[name].rows)
+
+
 def _sharpen_a_cell(drafts):
-    people = drafts["people"].frame
-    drafts["people"] = DraftTable(people.with_columns(age=pl.lit("0")), drafts["people"].rows)
+    _overwrite(drafts, "people", age=pl.lit("0"))
 
 
 def _change_a_value(drafts):
-    drugs = drafts["drugs"].frame
-    drafts["drugs"] = DraftTable(drugs.with_columns(drug=pl.lit("x")), drafts["drugs"].rows)
+    _overwrite(drafts, "drugs", drug=pl.lit("x"))
 
 
 @pytest.mark.parametrize("change", [_move_a_row, _add_a_row, _sharpen_a_cell, _change_a_value])
@@ -599,9 +598,7 @@ def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch
 
 
 def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "no room")
-
+    fail = Mock(side_effect=NO_ROOM)
     given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
     monkeypatch.setattr(linked_drafts, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
@@ -742,35 +739,34 @@ def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
 
 
 def test_numbers_of_every_table_are_typed(tmp_path):
-    tables = json.loads(json.dumps(POLICY["tables"]))
-    tables["visits"]["attributes"]["cost"] = {"role": "sensitive", "type": "number"}
-    visits = world()["visits"].with_columns(cost=pl.int_range(pl.len()))
-    asked = policy(tables=tables, write={"types": "typed"})
-    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
-    assert pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"].dtype == pl.Int64
-    assert shoal.audit(str(tmp_path / "out"), asked).holds
+    cost = typed_costs(tmp_path, "sensitive", pl.int_range(pl.len()))
+    assert cost.dtype == pl.Int64
 
 
 @pytest.mark.parametrize("role", ["sensitive", "plain"])
 def test_numbers_that_are_written_in_several_ways_are_typed_as_one(tmp_path, role):
-    tables = json.loads(json.dumps(POLICY["tables"]))
-    tables["visits"]["attributes"]["cost"] = {"role": role, "type": "number"}
-    ways = pl.Series("cost", ["35", "035", "35.0"])
-    visits = world()["visits"]
-    visits = visits.with_columns(ways.gather(np.arange(visits.height) % len(ways)))
-    asked = policy(tables=tables, write={"types": "typed"})
-    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
-    cost = pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"]
+    ways = pl.Series(["35", "035", "35.0"]).gather(np.arange(world()["visits"].height) % 3)
+    cost = typed_costs(tmp_path, role, ways)
     assert cost.dtype == pl.Int64
     assert cost.unique().to_list() == [35]
-    assert shoal.audit(tmp_path / "out", asked, original=world() | {"visits": visits}).holds
+
+
+def typed_costs(folder, role, cost):
+    """As visits are published with a cost of each; the audit finds it, too."""
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["attributes"]["cost"] = {"role": role, "type": "number"}
+    frames = world() | {"visits": world()["visits"].with_columns(cost=cost)}
+    asked = policy(tables=tables, write={"types": "typed"})
+    shoal.publish(frames, asked, output=folder / "out")
+    assert shoal.audit(str(folder / "out"), asked).holds
+    assert shoal.audit(folder / "out", asked, original=frames).holds
+    return pl.read_parquet(folder / "out" / "visits.parquet")["cost"]
 
 
 def test_nothing_that_is_read_is_overwritten(folder):
     shoal.publish(world(), policy(), output="clinic.sqlite")
     Path("clinic").mkdir()
-    for table, frame in world().items():
-        frame.write_csv(f"clinic/{table}.csv")
+    written(Path("clinic"))
     for source, output in (
         ("clinic", "clinic"),
         ("clinic", "clinic/out.xlsx"),
@@ -1083,8 +1079,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_a_trace_goes_to_no_folder_that_is_read(tmp_path, name):
     folder = tmp_path / "clinic"
     folder.mkdir()
-    for table, frame in world().items():
-        frame.write_csv(folder / f"{table}.csv")
+    written(folder)
     before = (folder / "people.csv").read_bytes()
     for source in (folder, {n: folder / f"{n}.csv" for n in world()}):
         trace = folder / (name if source == folder else "people.csv")
@@ -1101,13 +1096,23 @@ def test_a_trace_goes_to_no_release(tmp_path, output, trace):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_report_goes_beside_a_database_without_a_table(folder, request):
+def written(folder):
+    """The tables as files of a folder."""
     for name, frame in world().items():
-        frame.write_csv(f"{name}.csv")
+        frame.write_csv(folder / f"{name}.csv")
+
+
+@pytest.fixture
+def clinic(folder):
+    """The words that name the tables for the command, which stand beside their policy."""
+    written(folder)
     Path("p.json").write_text(json.dumps(POLICY))
-    words = ["people.csv", *(f"--table={name}={name}.csv" for name in ("visits", "drugs"))]
+    return ["people.csv", "--table=visits=visits.csv", "--table=drugs=drugs.csv"]
+
+
+def test_a_report_goes_beside_a_database_without_a_table(clinic, request):
     run = request.getfixturevalue("shoal")
-    done = run("publish", *words, *"-p p.json -o sqlite:///out.db --report r.html".split())
+    done = run("publish", *clinic, *"-p p.json -o sqlite:///out.db --report r.html".split())
     assert (done.status, Path("r.html").is_file()) == (0, True), done.err
     refused = run("audit", "out.db", *"-p p.json -o out.db --replace".split())
     assert (refused.status, "is also another file" in refused.err) == (2, True), refused.err
@@ -1122,51 +1127,33 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
 
 
-def test_a_report_without_room_says_that_the_release_is_out(folder, monkeypatch, shoal):
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "no room")
-
-    for name, frame in world().items():
-        frame.write_csv(f"{name}.csv")
-    Path("p.json").write_text(json.dumps(POLICY))
-    monkeypatch.setattr(pages, "write_page", fail)
-    tables = [f"--table={name}={name}.csv" for name in ("visits", "drugs")]
-    done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
-    assert done.status == 2
+def test_a_report_without_room_says_that_the_release_is_out(clinic, monkeypatch, shoal):
+    monkeypatch.setattr(pages, "write_page", Mock(side_effect=NO_ROOM))
+    done = shoal("publish", *clinic, *"-p p.json -o out --report r.html".split(), status=2)
     assert "'out' is published; what is written beside it failed" in done.err
-    assert (folder / "out" / "certificate.json").exists()
+    assert Path("out/certificate.json").exists()
 
 
-def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
-    run = request.getfixturevalue("shoal")
-    for name, frame in world().items():
-        frame.write_csv(tmp_path / f"{name}.csv")
-    asked, out = tmp_path / "policy.json", tmp_path / "out"
-    asked.write_text(json.dumps(POLICY))
-    further = [f"--table={name}={tmp_path / name}.csv" for name in ("visits", "drugs")]
-    call = ["publish", str(tmp_path / "people.csv"), "-p", str(asked), "-o", str(out), *further]
-    refused = run(*call, "--explain", "--attack", "all")
-    assert refused.status == 2
+def test_the_command_publishes_files_and_refuses_what_is_of_one_table(clinic, request):
+    run, out = request.getfixturevalue("shoal"), Path("out")
+    call = ["publish", "-p", "p.json", *clinic, "-o", "out"]
+    refused = run(*call, "--explain", "--attack", "all", status=2)
     assert "--explain, --attack: of one table" in refused.err
     assert "judged together" not in refused.err
     assert not out.exists()
-    done = run(*call)
-    assert done.status == 0, done.err
+    done = run(*call, status=0)
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
-    others = tmp_path / "others.yaml"
-    others.write_text(json.dumps({"releases": [{"file": str(out), "policy": str(asked)}]}))
-    audit = ["audit", str(out), *call[2:4], "--original", str(tmp_path / "people.csv")]
-    for verb in (call, audit):
-        refused = run(*verb, "--others", str(others))
-        assert refused.status == 2
+    others = {"releases": [{"file": "out", "policy": "p.json"}]}
+    Path("others.yaml").write_text(json.dumps(others))
+    for verb in (call, "audit out -p p.json --original people.csv".split()):
+        refused = run(*verb, "--others", "others.yaml", status=2)
         assert "whose releases are not judged together: publish them once" in refused.err
     for more, way_out in (
         ((), "'shoal audit FOLDER --original FOLDER' tries to find everybody"),
         (("--person", "1"), "name the file that 'publish --trace' wrote"),
     ):
-        done = run("attack", str(out), "-p", str(asked), "--original", str(out), *more)
-        assert done.status == 2
+        done = run(*"attack out -p p.json --original out".split(), *more, status=2)
         assert way_out in done.err
 
 
