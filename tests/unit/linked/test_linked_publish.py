@@ -32,6 +32,7 @@ from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import in_short
 
+DATE = {"role": "quasi", "type": "date"}
 POLICY = content_of(
     {
         "patient": "subject",
@@ -46,7 +47,7 @@ POLICY = content_of(
             "key": "visit",
             "rows": {"counts": "both"},
             "attributes": {
-                "day": {"role": "quasi", "type": "date"},
+                "day": DATE,
                 "kind": {
                     "role": "quasi",
                     "hierarchy": {"tree": {"urgent": ["er", "car"], "planned": ["by"]}},
@@ -76,30 +77,26 @@ def world(people=60, seed=1):
     visits = np.repeat(np.arange(people), rng.integers(0, 4, people))
     days = rng.integers(0, 300, people)[visits] + rng.integers(0, 200, len(visits))
     drugs = np.repeat(np.arange(len(visits)), rng.integers(0, 3, len(visits)))
-    return {
-        "people": pl.DataFrame(
-            {
-                "patient": [f"p{i}" for i in range(people)],
-                "age": rng.integers(0, 100, people),
-                "wards": [
-                    ";".join(sorted({*rng.choice(list("ab"), i % 3)})) for i in range(people)
-                ],
-                "region": rng.choice(["north", "south"], people),
-            }
-        ),
-        "visits": pl.DataFrame(
-            {
-                "visit": [f"v{i}" for i in range(len(visits))],
-                "person": [f"p{i}" for i in visits],
-                "day": [str(FIRST + timedelta(int(day))) for day in days],
-                "kind": rng.choice(["er", "car", "by"], len(visits)),
-                "disease": rng.choice(["flu", "cold", "asthma", "gout"], len(visits)),
-            }
-        ),
-        "drugs": pl.DataFrame(
-            {"visit": [f"v{i}" for i in drugs], "drug": rng.choice(["x", "y", "z"], len(drugs))}
-        ),
+    columns = {
+        "people": {
+            "patient": [f"p{i}" for i in range(people)],
+            "age": rng.integers(0, 100, people),
+            "wards": [";".join(sorted({*rng.choice(list("ab"), i % 3)})) for i in range(people)],
+            "region": rng.choice(["north", "south"], people),
+        },
+        "visits": {
+            "visit": [f"v{i}" for i in range(len(visits))],
+            "person": [f"p{i}" for i in visits],
+            "day": [str(FIRST + timedelta(int(day))) for day in days],
+            "kind": rng.choice(["er", "car", "by"], len(visits)),
+            "disease": rng.choice(["flu", "cold", "asthma", "gout"], len(visits)),
+        },
+        "drugs": {
+            "visit": [f"v{i}" for i in drugs],
+            "drug": rng.choice(["x", "y", "z"], len(drugs)),
+        },
     }
+    return {name: pl.DataFrame(own) for name, own in columns.items()}
 
 
 def test_what_is_said_of_a_column_names_its_table(tmp_path):
@@ -139,20 +136,12 @@ def read_bundles(folder: Path, hides=("patient", "visit", "person", "anchor.day"
     found = []
     for person in rows_of(folder, "people"):
         day = person.get("anchor.day", "")
-        visits = [
-            (
-                cells(visit, day),
-                tuple(
-                    sorted(
-                        cells(drug, day)
-                        for drug in rows_of(folder, "drugs")
-                        if drug["visit"] == visit["visit"]
-                    )
-                ),
-            )
-            for visit in rows_of(folder, "visits")
-            if visit["person"] == person["patient"]
-        ]
+        visits = []
+        for visit in rows_of(folder, "visits"):
+            if visit["person"] == person["patient"]:
+                own = [one for one in rows_of(folder, "drugs") if one["visit"] == visit["visit"]]
+                below = tuple(sorted(cells(drug, day) for drug in own))
+                visits.append((cells(visit, day), below))
         found.append((cells(person, day), tuple(sorted(visits))))
     return found
 
@@ -368,12 +357,7 @@ def test_the_day_of_the_week_is_kept_in_a_short_study_of_many(tmp_path):
     visits = pl.DataFrame({"person": range(600), "day": map(str, days)})
     asked = policy(
         attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
-        tables={
-            "visits": {
-                "parent": {"people": "person"},
-                "attributes": {"day": {"role": "quasi", "type": "date"}},
-            }
-        },
+        tables={"visits": {"parent": {"people": "person"}, "attributes": {"day": DATE}}},
         anchor={"first": "visits.day", "keep": "weekday"},
     )
     frames = {"people": people, "visits": visits}
@@ -464,7 +448,7 @@ def test_findings_in_a_table_name_its_own_rows_in_their_order(tmp_path):
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
 def test_days_that_moving_would_take_out_of_the_calendar_are_refused(tmp_path, day):
     frames = world()
-    attributes = {**POLICY["attributes"], "born": {"role": "quasi", "type": "date"}}
+    attributes = {**POLICY["attributes"], "born": DATE}
     people = frames["people"].with_columns(born=pl.lit("1980-05-05"))
     people[6, "born"] = day
     with pytest.raises(InputError, match=r"row 7 can't be moved within the years 1 to 9999"):
@@ -826,30 +810,22 @@ def visited(visits, age=None, **method):
     person by person; age: what the policy says of people's.
     """
     rows = [(f"p{i}", *visit) for i, own in enumerate(visits) for visit in own]
+    people = {"patient": [f"p{i}" for i in range(len(visits))], "age": AGES[: len(visits)]}
     frames = {
-        "people": pl.DataFrame(
-            {"patient": [f"p{i}" for i in range(len(visits))], "age": AGES[: len(visits)]}
-        ),
+        "people": pl.DataFrame(people),
         "visits": pl.DataFrame(rows, ["person", "kind", "cost"], orient="row"),
     }
     kinds = {"urgent": ["er", "car"], "planned": ["by", "with"]}
-    asked = content_of(
-        {"patient": "subject", "age": age or {"role": "drop"}},
-        2,
-        tables={
-            "visits": {
-                "parent": {"people": "person"},
-                "rows": {"known": 2},
-                "attributes": {
-                    "kind": {"role": "quasi", "hierarchy": {"tree": kinds}},
-                    "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
-                },
-            }
+    table = {
+        "parent": {"people": "person"},
+        "rows": {"known": 2},
+        "attributes": {
+            "kind": {"role": "quasi", "hierarchy": {"tree": kinds}},
+            "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
         },
-        method={"name": "items"} | method,
-        seed=1,
-    )
-    return asked, frames
+    }
+    own, method = {"patient": "subject", "age": age or "drop"}, {"name": "items"} | method
+    return content_of(own, 2, tables={"visits": table}, method=method, seed=1), frames
 
 
 def test_cells_cover_what_is_withheld_because_few_have_more_rows_in_them(tmp_path):
@@ -878,18 +854,9 @@ def test_rows_of_people_who_look_alike_are_published_alike(tmp_path, age):
     """
     one = [[("with", 0)], [("with", 0)], [("er", 1), ("by", 4), ("er", 2)]]
     other = [[("by", 2), ("by", 3), ("car", 0)], [("car", 2), ("with", 2), ("with", 0)]]
-    asked, frames = visited(
-        [
-            one[0],
-            *other,
-            [("with", 4)],
-            *one[1:],
-            [("by", 0), ("by", 3), ("car", 1)],
-            [("car", 2), ("car", 4), ("with", 4)],
-        ],
-        age,
-        size=4,
-    )
+    rest = [[("by", 0), ("by", 3), ("car", 1)], [("car", 2), ("car", 4), ("with", 4)]]
+    everybody = [one[0], *other, [("with", 4)], *one[1:], *rest]
+    asked, frames = visited(everybody, age, size=4)
     shoal.publish(frames, asked, output=tmp_path / "out")
     beside = shoal.audit(tmp_path / "out", asked, original=frames)
     assert beside["linked"]["matching"]["below"] == 0
@@ -972,20 +939,12 @@ def test_exact_gaps_take_no_row_without_a_date_and_nobody_without_an_anchor(tmp_
     days[1] = ("p0", "")
     visits = pl.DataFrame(days, schema=["patient", "day"], orient="row")
     given = {"people": pl.DataFrame({"patient": [f"p{i}" for i in range(7)]}), "visits": visits}
-    content = {
-        **POLICY,
-        "attributes": {"patient": {"role": "subject"}},
-        "tables": {
-            "visits": {
-                "parent": {"people": "patient"},
-                "attributes": {"day": {"role": "quasi", "type": "date"}},
-            }
-        },
-        "assume": ["one-date-known"],
-        "anchor": {"first": "visits.day", "gaps": "exact"},
-        "promises": [{"model": "k-anonymity", "k": 4}],
-    }
-    asked = shoal.Policy.from_dict(content)
+    asked = policy(
+        attributes={"patient": {"role": "subject"}},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": {"day": DATE}}},
+        assume=["one-date-known"],
+        anchor={"first": "visits.day", "gaps": "exact"},
+    )
     released = {
         "people": given["people"].with_columns(pl.lit("2024-01-01").alias("anchor.day")),
         "visits": visits,
@@ -1009,10 +968,9 @@ def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_
         "people": pl.DataFrame({"patient": [f"p{i}" for i in range(8)], "born": born}),
         "visits": pl.DataFrame({"patient": [f"p{i}" for i in range(4)], "day": "2020-01-10"}),
     }
-    attributes = {"day": {"role": "quasi", "type": "date"}}
     asked = policy(
-        attributes={"patient": {"role": "subject"}, "born": attributes["day"]},
-        tables={"visits": {"parent": {"people": "patient"}, "attributes": attributes}},
+        attributes={"patient": {"role": "subject"}, "born": DATE},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": {"day": DATE}}},
     )
     done = shoal.publish(frames, asked, output=tmp_path / "out")
     people = rows_of(tmp_path / "out", "people")
@@ -1029,14 +987,9 @@ def keyless(tmp_path):
         "visits": pl.DataFrame({"visit": range(12), "patient": range(12), "codes": "a;b"}),
     }
     attributes = {"codes": POLICY["attributes"]["wards"] | {"known": "all"}}
-    asked = policy(
-        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
-        tables={
-            "visits": {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
-        },
-        anchor=None,
-        keys="none",
-    )
+    visits = {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
+    own = {name: POLICY["attributes"][name] for name in ("patient", "age")}
+    asked = policy(attributes=own, tables={"visits": visits}, anchor=None, keys="none")
     return shoal.publish(frames, asked, output=tmp_path / "out").certificate
 
 
