@@ -146,16 +146,14 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
     assert (found.status, "the noted release is not in it" in found.err) == (1, True)
     wearers(N, 9).write_csv("more.csv")
     more = ("republish", "more.csv", "-p", "p.json", "--ledger", "L", "-o", OUT)
+    line = "release 0001: its line in 'shoal_releases' is missing or was changed"
     for change, said in (
         (
             "UPDATE releases SET age = '*' WHERE shoal_row = 2",
             "release 0001: its rows were changed",
         ),
         ("DELETE FROM releases WHERE shoal_row = 60", "release 0002: its rows were changed"),
-        (
-            "DELETE FROM shoal_releases WHERE release = 1",
-            "release 0001: its line in 'shoal_releases' is missing or was changed",
-        ),
+        ("DELETE FROM shoal_releases WHERE release = 1", line),
         ("UPDATE shoal_releases SET since = 2 WHERE release = 2", "release 0002: its line"),
         ("UPDATE shoal_releases SET certificate = 'x' WHERE release = 1", "release 0001: its line"),
     ):
