@@ -498,13 +498,8 @@ def test_periods_beside_local_dates_are_read_back(folder, shoal, levels):
 
 def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
     """`2024-12` is a December, although %Y-%m%d could read the second of January in it."""
-    policy = Policy.from_dict(
-        content_of(
-            {"d": {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}},
-            2,
-            read={"dates": "%Y-%m%d"},
-        )
-    )
+    dates = {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}
+    policy = Policy.from_dict(content_of({"d": dates}, 2, read={"dates": "%Y-%m%d"}))
     shown = pl.DataFrame({"d": ["2024-12", "2024-1231"]})
     frame, findings = policy.tables.cells.read_published(shown)
     assert frame["d"].to_list() == ["2024-12", "2024-12-31"]
@@ -514,13 +509,8 @@ def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
 def test_a_list_of_people_is_read_like_the_original(folder, shoal):
     """The same people in two notations: an attacker with either list finds as much."""
     days = [f"2024-{month:02}-{day:02}" for month in (1, 2) for day in range(1, 13)]
-    plain = pl.DataFrame(
-        {
-            "größe": [f"{150 + 1.5 * i}" for i in range(24)],
-            "datum": days,
-            "farbe": ["grün", "blau", "rot"] * 8,
-        }
-    )
+    sizes = [f"{150 + 1.5 * i}" for i in range(24)]
+    plain = pl.DataFrame({"größe": sizes, "datum": days, "farbe": ["grün", "blau", "rot"] * 8})
     local = plain.with_columns(
         pl.col("größe").str.replace(".", ",", literal=True),
         pl.col("datum").str.to_date().dt.strftime("%d.%m.%Y"),
