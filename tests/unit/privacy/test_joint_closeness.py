@@ -110,19 +110,12 @@ def test_together_needs_two_attributes():
 
 
 def policy(method, t):
-    return shoal.Policy.from_dict(
-        content_of(
-            {
-                "age": {"role": "quasi", "type": "number"},
-                "disease": {"role": "sensitive"},
-                "charge": {"role": "sensitive", "type": "number"},
-            },
-            4,
-            {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True},
-            method={"name": method},
-            other="drop",
-        )
-    )
+    numbers = {"age": {"role": "quasi", "type": "number"}}
+    numbers["charge"] = {"role": "sensitive", "type": "number"}
+    close = {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True}
+    attributes = {"disease": "sensitive"} | numbers
+    content = content_of(attributes, 4, close, method={"name": method}, other="drop")
+    return shoal.Policy.from_dict(content)
 
 
 def people(n=300):

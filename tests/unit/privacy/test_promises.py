@@ -341,28 +341,21 @@ def test_what_is_measured_without_missing_values_is_as_counted_by_hand(data):
     labels = [sorted({*labels}).index(one) for one in labels]
     cells = st.lists(st.integers(0, 3), min_size=len(labels), max_size=len(labels))
     columns = [data.draw(cells), data.draw(cells)]
-    classes = Classes(
-        np.array(labels, dtype=np.int32),
-        max(labels) + 1,
-        None,
-        {
-            name: SensitiveColumn(name, np.array(codes, dtype=np.int32), 4, missing=1)
-            for name, codes in zip("ab", columns, strict=True)
-        },
-    )
+    sensitive = {
+        name: SensitiveColumn(name, np.array(codes, dtype=np.int32), 4, missing=1)
+        for name, codes in zip("ab", columns, strict=True)
+    }
+    classes = Classes(np.array(labels, dtype=np.int32), max(labels) + 1, None, sensitive)
 
     def share(kept):
         return max(kept.count(one) for one in kept) / len(kept) if kept else 0.0
 
     distinct = without_missing(labels, columns, 3, lambda kept: len({*kept}))
     shares = without_missing(labels, columns[:1], 3, share)
+    of_one = without_missing(labels, columns[:1], 3, lambda kept: len({*kept}))
     for promise, expected, better in (
         (PSensitiveKAnonymity(("a", "b"), 2, 2), min(distinct), min),
-        (
-            LDiversity("a", 2),
-            min(without_missing(labels, columns[:1], 3, lambda v: len({*v}))),
-            min,
-        ),
+        (LDiversity("a", 2), min(of_one), min),
         (AlphaKAnonymity("a", 0.5, 2), max(shares), max),
     ):
         report = promise.report(classes)
