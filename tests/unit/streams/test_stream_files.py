@@ -397,14 +397,12 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     assert shoal(*run).status == 0
     named = (shop / "policy.yaml").read_text() + "reference: p.csv\n"
     (shop / "named.yaml").write_text(named)
+    traced = "other outputs (without --trace)"
     for more, differing in (
         (("--set", "delta=700"), "another policy (method)"),
         (("--read", "record_lines=7"), "another --read record_lines"),
-        (
-            ("--k", "20", "--trace", "t.jsonl"),
-            "another policy (promises), other outputs (without --trace)",
-        ),
-        (("--trace", "t.jsonl"), "other outputs (without --trace)"),
+        (("--k", "20", "--trace", "t.jsonl"), f"another policy (promises), {traced}"),
+        (("--trace", "t.jsonl"), traced),
         (("-p", "named.yaml"), "another policy (reference), other hierarchies, another reference"),
     ):
         found = shoal(*run, *more, status=2)
