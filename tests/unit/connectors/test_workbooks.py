@@ -67,24 +67,18 @@ def refusal(path: str, **said) -> str:
 
 
 def test_cells_are_read_as_they_stand(tmp_path):
-    path = book(
-        tmp_path / "t.xlsx",
-        rows(
-            ["id", "age", "note", "born", "seen", "ok"],
-            ["01305", 41.0, "=1+0", date(2024, 2, 1), datetime(2024, 2, 1, 10, 30), True],
-            ["1305", 41.5, None, datetime(2024, 2, 2), datetime(2024, 2, 1), False],
-        ),
+    fill = rows(
+        ["id", "age", "note", "born", "seen", "ok"],
+        ["01305", 41.0, "=1+0", date(2024, 2, 1), datetime(2024, 2, 1, 10, 30), True],
+        ["1305", 41.5, None, datetime(2024, 2, 2), datetime(2024, 2, 1), False],
     )
+    path = book(tmp_path / "t.xlsx", fill)
     assert read(path).rows() == [
         ("01305", "41", "=1+0", "2024-02-01", "2024-02-01T10:30:00", "TRUE"),
         ("1305", "41.5", None, "2024-02-02", "2024-02-01", "FALSE"),
     ]
-    assert read(path, decimal=",", dates="%d.%m.%Y").row(1)[:4] == (
-        "1305",
-        "41,5",
-        None,
-        "02.02.2024",
-    )
+    local = read(path, decimal=",", dates="%d.%m.%Y")
+    assert local.row(1)[:4] == ("1305", "41,5", None, "02.02.2024")
 
 
 def test_blank_rows_and_columns_are_no_records(tmp_path):

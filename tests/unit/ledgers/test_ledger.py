@@ -313,9 +313,8 @@ def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):
 
 
 def test_a_method_that_looks_at_all_releases_finds_damage_in_any(tmp_path):
-    ledger, asked = tmp_path / "L", policy("k-pprp")
-    for seed in (1, 2):
-        append(ledger, wearers(30, seed), asked)
+    asked = policy("k-pprp")
+    ledger = grown(tmp_path / "L", releases=2, asked=asked)
     data = ledger / "0001" / "data.csv"
     data.write_bytes(data.read_bytes()[:-1])
     with pytest.raises(LedgerError, match=r"0001: data\.csv"):

@@ -333,15 +333,10 @@ def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_p
 def test_people_without_a_value_are_no_value_of_a_tree_that_is_barely_used(tmp_path):
     (tmp_path / "people.csv").write_text("at,s\na,1\na,2\n,3\n,4\n,5\n")
     tree = {"tree": {"north": ["a", "b", "c", "d"], "south": ["e"]}}
-    asked = shoal.Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {"at": {"role": "quasi", "hierarchy": tree}, "s": {"role": "plain"}},
-            "promises": [{"model": "k-map", "k": 3, "population": "people.csv"}],
-            "method": {"name": "full-domain"},
-        },
-        tmp_path,
-    )
+    attributes = {"at": {"role": "quasi", "hierarchy": tree}, "s": {"role": "plain"}}
+    promises = [{"model": "k-map", "k": 3, "population": "people.csv"}]
+    content = {"version": 1, "attributes": attributes, "promises": promises}
+    asked = shoal.Policy.from_dict(content | {"method": {"name": "full-domain"}}, tmp_path)
     release = shoal.publish(pl.DataFrame({"at": ["a", "a"], "s": ["d", "e"]}), asked)
     # two people are of the north; those who lack the value fit the whole alone
     assert release.data["at"].to_list() == ["*", "*"]

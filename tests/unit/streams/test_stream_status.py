@@ -43,14 +43,8 @@ def place(folder):
 
 def records(n: int, bad: int = 0) -> pl.DataFrame:
     age = [str(20 + (7 * i) % 60) for i in range(n - bad)] + ["canary"] * bad
-    return pl.DataFrame(
-        {
-            "who": [f"w{i}" for i in range(n)],
-            "age": age,
-            "city": ["canary", "b", "c", "b"] * (n // 4),
-            "good": ["canary"] * n,
-        }
-    )
+    who, city = [f"w{i}" for i in range(n)], ["canary", "b", "c", "b"] * (n // 4)
+    return pl.DataFrame({"who": who, "age": age, "city": city, "good": ["canary"] * n})
 
 
 def stream(*more: str) -> int:
