@@ -34,6 +34,19 @@ TABLE_1 = [
 ]
 
 
+def whether_diverse(values: np.ndarray, least: int):
+    """Whether every group over all attributes has so many of the values, slow; of a state."""
+
+    def allows(state: Specialization) -> bool:
+        nodes = np.stack([state.nodes(j) for j in range(len(state.codes))], axis=1).tolist()
+        seen: dict[tuple, set] = {}
+        for group, value in zip(map(tuple, nodes), values.tolist(), strict=True):
+            seen.setdefault(group, set()).add(value)
+        return all(len(found) >= least for found in seen.values())
+
+    return allows
+
+
 @dataclass(frozen=True)
 class Case:
     """A joint table in cells, its classes, and what must hold."""

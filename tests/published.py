@@ -70,6 +70,26 @@ def classes(draw, names=("s",), shared_people=True, max_records=14, distance=Non
     return Classes(labels, count, subjects, sensitive)
 
 
+def of_column(codes, classes=None, subjects=None, **column) -> Classes:
+    """Classes, else a single one, of records with these codes of the sensitive attribute `s`."""
+    codes = np.array(codes, dtype=np.int32)
+    labels = np.zeros(len(codes), np.int32) if classes is None else np.array(classes, np.int32)
+    people = None if subjects is None else np.array(subjects, dtype=np.int32)
+    sensitive = SensitiveColumn("s", codes, int(codes.max()) + 1, **column)
+    return Classes(labels, int(labels.max()) + 1, people, {"s": sensitive})
+
+
+def relabelled(drawn: Classes, labels, count: int) -> Classes:
+    """The same records in other classes."""
+    return Classes(np.asarray(labels, np.int32), count, drawn.subjects, drawn.sensitive)
+
+
+def in_one_class(drawn: Classes, chosen=None) -> Classes:
+    """The chosen records, else all that are in a class, in a single one."""
+    chosen = drawn.labels >= 0 if chosen is None else chosen
+    return relabelled(drawn, np.where(chosen, 0, -1), 1)
+
+
 def plain(drawn: Classes, name="s"):
     """Labels, subjects and values as lists, for the plain-Python truth."""
     subjects = None if drawn.subjects is None else drawn.subjects.tolist()

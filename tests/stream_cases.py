@@ -284,7 +284,7 @@ class Crash(BaseException):
     """What no code of ours catches."""
 
 
-def crashing(real, at, behind):
+def crashing(real, at, behind, crash=Crash):
     """The function, which crashes before or behind its call of this number."""
     calls = 0
 
@@ -292,10 +292,10 @@ def crashing(real, at, behind):
         nonlocal calls
         calls += 1
         if calls == at and not behind:
-            raise Crash
+            raise crash
         result = real(*arguments, **named)
         if calls == at:
-            raise Crash
+            raise crash
         return result
 
     return call

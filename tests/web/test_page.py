@@ -22,8 +22,10 @@ def column(visitor, name):
     return str(visitor.server.project.about["columns"].index(name) + 1)
 
 
-def draft(visitor, said="Every promise holds") -> str:
-    """Makes a draft and waits for it; its folder's name."""
+def draft(visitor, said="Every promise holds", k="") -> str:
+    """Makes a draft, of another k if one is given, and waits for it; its folder's name."""
+    if k:
+        visitor.edit("k", k=k)
     visitor.get("/promises")
     visitor.send("draft-form")
     visitor.until("/result", said)
@@ -236,8 +238,7 @@ ROW = {"label": "mondrian", "k": 4, "holds": True, "reason": "", "classes": 60, 
 @pytest.mark.long
 def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     server = opened.server
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     store(server, comparison_key(server), [{**ROW, "suppressed": 0, "loss": 0.2, "promises": []}])
     before = server.project.policy_text
     opened.get("/compare")

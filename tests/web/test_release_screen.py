@@ -60,8 +60,7 @@ def answered(visitor) -> None:
 def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_the_gate(
     opened, tables
 ):
-    opened.edit("k", k="4")
-    name = draft(opened)
+    name = draft(opened, k="4")
     project = opened.server.project
     assert sum(gate(opened).values()) == 3
     refused = opened.post("/release", do="release", run=name)
@@ -210,8 +209,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
 
 @pytest.mark.long
 def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(opened, monkeypatch):
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     answered(opened)
     opened.send("sign-form", name="Ada", decision="accept")
     full = OSError(28, "No space left on device")
@@ -244,8 +242,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert "✓ Released:" not in opened.get("/release").words
     assert "It is not released yet" in opened.get("/result").words
     assert "It was released as" in opened.get(f"/result/{other.name}").words
-    opened.edit("k", k="3")
-    draft(opened)
+    draft(opened, k="3")
     page = opened.get("/release")
     assert "people of this draft are in it" in page.words
     assert "other_releases" not in context_of(opened.server.project)
@@ -287,8 +284,7 @@ def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words
     names = [*project.policy["attributes"]]
     for name in ("name", "ward"):
         opened.edit("role", column=str(names.index(name) + 1), role="plain")
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     page = opened.get("/promises").words
     assert "Not protected, since they are published as in the table: name, ward ." in page
     assert "Other grave findings accepted in words waits for the attacks" in gate(opened)
@@ -349,8 +345,7 @@ def test_a_release_of_a_watched_ledger_that_breaks_k_together_with_a_draft_shuts
 ):
     monkeypatch.chdir(tables)
     ledger_of_patients(opened, tables, 4)
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     state, met = beside(opened)
     assert "ledger led: try attacks to judge them together" in state
     assert not met
@@ -397,8 +392,7 @@ def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
 def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tables, monkeypatch):
     monkeypatch.chdir(tables)
     ledger_of_patients(opened, tables, 4)
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     (tables / "led").rename(tables / "gone")
     assert "ledger led: try attacks" in beside(opened)[0]
     opened.send("attack-form")
@@ -417,8 +411,7 @@ def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tab
 @pytest.mark.long
 def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_leaving(opened):
     project = opened.server.project
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     opened.get("/release")
     opened.send("answers", **{f"why-{number}": "needed" for number in range(1, 8)})
     opened.edit("role", column=str(project.about["columns"].index("age") + 1), role="drop")
@@ -504,8 +497,7 @@ def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(op
 
 @pytest.mark.long
 def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in(opened):
-    opened.edit("k", k="4")
-    draft(opened)
+    draft(opened, k="4")
     page = opened.get("/release")
     rated = page.text.partition('name="available-1"')[2].partition("</select>")[0]
     assert '"high" selected' in rated  # others could know it, as Columns says

@@ -330,22 +330,17 @@ def test_no_count_holds_a_cell(clinic):
 # Beside other releases
 
 
-def kept_draft(clinic, name: str, **attributes: dict):
+def kept_draft(folder: Path, name: str, **attributes: dict):
     """A release of the tables in which some columns of people have other roles."""
-    content = linked_cases.policy()
+    content = policy()
     content["attributes"] |= attributes
-    asked, trace = Policy.from_dict(content), clinic / f"{name}.trace"
-    tables = {one: clinic / f"{one}.csv" for one in ("people", "visits", "drugs")}
-    found = publish_linked(tables, asked, str(clinic / name), trace=str(trace))
-    own = in_tables(clinic / name, LinkedProblem(asked), tables, trace, found.certificate)
-    keep(clinic / f"{name}.npz", b"key of the project, of 32 bytes.", own)
-    return own
+    return kept_of(folder / name, linked_cases.world(30), content)
 
 
-def test_people_of_a_draft_are_known_again_by_the_row_that_became_theirs(clinic):
-    own = kept_draft(clinic, "draft")
+def test_people_of_a_draft_are_known_again_by_the_row_that_became_theirs(tmp_path):
+    _, own = kept_draft(tmp_path, "draft")
     ages = dict(linked_cases.world(30)["people"].select("patient", "age").iter_rows())
-    shown = pl.read_csv(clinic / "draft" / "people.csv")["age"].cast(pl.String)
+    shown = pl.read_csv(tmp_path / "draft" / "out" / "people.csv")["age"].cast(pl.String)
     for person, cell in zip(own.people, shown, strict=True):
         ends = [int(end) for end in cell.strip("[]").split(", ")]
         assert ends[0] <= ages[own.subjects[person]] <= ends[-1]
@@ -353,18 +348,17 @@ def test_people_of_a_draft_are_known_again_by_the_row_that_became_theirs(clinic)
     assert min(Counter(own.labels.tolist()).values()) >= 3
 
 
-def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
-    kept_draft(clinic, "first", age={"role": "drop"})
-    kept_draft(clinic, "second")
-    others = overlaps(clinic / "second.npz", {"first": clinic / "first.npz"})
+def test_two_drafts_of_other_columns_are_not_safe_together(tmp_path):
+    first, _ = kept_draft(tmp_path, "first", age={"role": "drop"})
+    second, _ = kept_draft(tmp_path, "second")
+    others = overlaps(second, {"first": first})
     assert [(other.shared, other.people) for other in others] == [(30, 30)]
-    assert not judged_together(clinic / "second.npz", others)["holds"]
-    itself = overlaps(clinic / "first.npz", {"again": clinic / "first.npz"})
-    assert judged_together(clinic / "first.npz", itself)["holds"]
+    assert not judged_together(second, others)["holds"]
+    assert judged_together(first, overlaps(first, {"again": first}))["holds"]
 
 
-def kept_of(place: Path, tables: dict, content: dict) -> Path:
-    """Who is in which class of a draft of tables by a policy."""
+def kept_of(place: Path, tables: dict, content: dict):
+    """Who is in which class of a draft of tables by a policy: the file, and what it keeps."""
     place.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
         table.write_csv(place / f"{name}.csv")
@@ -374,7 +368,7 @@ def kept_of(place: Path, tables: dict, content: dict) -> Path:
     assert found.certificate.holds
     own = in_tables(place / "out", LinkedProblem(policy), files, trace, found.certificate)
     keep(place / "people.npz", b"key of the project, of 32 bytes.", own)
-    return place / "people.npz"
+    return place / "people.npz", own
 
 
 def drafts_together(folder: Path, people: dict, kinds: list[str], *asked: dict):
@@ -382,7 +376,7 @@ def drafts_together(folder: Path, people: dict, kinds: list[str], *asked: dict):
     visits = {"patient": people["patient"], "kind": kinds}
     tables = {"people": pl.DataFrame(people), "visits": pl.DataFrame(visits)}
     one, other = (
-        kept_of(folder / str(number), tables, content) for number, content in enumerate(asked)
+        kept_of(folder / str(number), tables, content)[0] for number, content in enumerate(asked)
     )
     return judged_together(other, overlaps(other, {"first": one}))
 
@@ -421,13 +415,9 @@ def test_rows_of_which_some_are_known_are_compared_between_drafts(tmp_path):
     """Whoever knows of the one visit of kind a finds six people in each draft, one in both."""
     kinds = ["a"] + ["b"] * 5 + ["c"] * 5 + ["d"] * 29
     people = {"patient": [f"p{i}" for i in range(40)], "sex": ["f"] * 40}
+    more = {"known": 1, "method": {"name": "items", "size": 40}}
     drafts = [
-        of_visits(
-            {"sex": "quasi"},
-            kind={"hierarchy": {"tree": tree}},
-            known=1,
-            method={"name": "items", "size": 40},
-        )
+        of_visits({"sex": "quasi"}, kind={"hierarchy": {"tree": tree}}, **more)
         for tree in ({"u": ["a", "b"], "v": ["c", "d"]}, {"u": ["a", "c"], "v": ["b", "d"]})
     ]
     found = drafts_together(tmp_path, people, kinds, *drafts)
@@ -476,7 +466,7 @@ def test_drafts_with_exact_gaps_are_not_said_to_hold_together(tmp_path):
             "people": pl.DataFrame({"patient": people, "sex": ["f"] * 26}),
             "visits": pl.DataFrame(visits),
         }
-        drafts.append(kept_of(tmp_path / others, tables, content))
+        drafts.append(kept_of(tmp_path / others, tables, content)[0])
     found = judged_together(drafts[1], overlaps(drafts[1], {"first": drafts[0]}))
     assert (found["below_k"], found["holds"]) == (0, False)
     assert fails_beside(found).endswith("what a known date tells by all of them is not judged")

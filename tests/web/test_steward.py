@@ -24,8 +24,7 @@ def part_of(page, id_: str) -> str:
 
 
 def test_a_result_says_what_each_column_keeps_and_counts_all_that_is_not_in_the_release(opened):
-    opened.edit("k", k="4")
-    stated = opened.server.project.run(draft(opened)).certificate
+    stated = opened.server.project.run(draft(opened, k="4")).certificate
     said = opened.get("/result").words
     gone = [c["name"] for c in stated["columns"] if c["technique"] == "removed"]
     assert {c["role"] for c in stated["columns"]} >= {"identifier", "subject"}
@@ -38,8 +37,7 @@ def test_a_result_says_what_each_column_keeps_and_counts_all_that_is_not_in_the_
 @pytest.mark.long
 def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_report(opened):
     of_role(opened, "charge", "plain")
-    opened.edit("k", k="4")
-    first = draft(opened)
+    first = draft(opened, k="4")
     answered(opened)
     page = opened.get("/release")
     assert part_of(page, "attacks").startswith('<details class="card" open>')  # to be seen first

@@ -42,6 +42,10 @@ def export(encoding: str = "cp1252", delimiter: str = ";", newline: str = "\r\n"
     return "".join(delimiter.join(line) + newline for line in lines).encode(encoding)
 
 
+BESIDE = ("-p", "policy.yaml", "--original", "in.csv")
+READ = [part for one in POLICY["read"].items() for part in ("--read", "=".join(one))]
+
+
 @pytest.fixture
 def hospital(folder) -> Path:
     """A folder with an export of cp1252, semicolons and decimal commas, and its policy."""
@@ -74,8 +78,7 @@ def test_a_release_is_written_as_its_input_was(hospital, shoal):
 
 def test_its_audit_reads_it_by_the_same_policy(hospital, shoal):
     published(hospital, shoal)
-    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
-    assert result.status == 0, result.err
+    result = shoal("audit", "out.csv", *BESIDE, "--json", status=0)
     found = json.loads(result.out)
     assert found["faults"] == {"uncovered": 0, "changed": 0}
     assert found["utility"]["gcp"] is not None
@@ -84,8 +87,7 @@ def test_its_audit_reads_it_by_the_same_policy(hospital, shoal):
 def test_an_audit_sees_an_end_that_was_changed_behind_its_comma(hospital, shoal):
     text = published(hospital, shoal).decode("cp1252").replace("13,7", "13,6")
     (hospital / "out.csv").write_bytes(text.encode("cp1252"))
-    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "--json")
-    assert result.status == 1
+    result = shoal("audit", "out.csv", *BESIDE, "--json", status=1)
     assert json.loads(result.out)["faults"]["uncovered"] == 1
 
 
@@ -101,14 +103,12 @@ def test_write_overrides_read(hospital, shoal):
 @pytest.mark.parametrize("output", ["out.tsv", "out.txt", "out.tab", "out.csv.gz", "out.jsonl"])
 def test_another_format_is_audited_by_the_same_policy(hospital, shoal, output):
     published(hospital, shoal, output=output)
-    shoal("audit", output, "-p", "policy.yaml", "--original", "in.csv", status=0)
+    shoal("audit", output, *BESIDE, status=0)
 
 
 def test_what_is_absent_is_found_in_the_file(hospital, shoal):
     (hospital / "in.csv").write_bytes(export("utf-16"))
-    policy = POLICY | {"read": POLICY["read"] | {}}
-    policy["read"].pop("encoding")
-    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    say_less(hospital, "encoding")
     text = published(hospital, shoal)
     assert text.startswith(codecs.BOM_UTF16)
     assert rows_of(text.decode("utf-16"))[1] == ["[12,5, 13,7]", "01.02.2024", "grün"]
@@ -167,9 +167,14 @@ def test_what_is_not_written_as_was_said_is_refused(hospital, shoal, content, sa
     refused(shoal, says)
 
 
+def say_less(hospital, *keys: str) -> None:
+    """The policy without some of what it says of how the input is written."""
+    read = {key: value for key, value in POLICY["read"].items() if key not in keys}
+    (hospital / "policy.yaml").write_text(yaml.safe_dump(POLICY | {"read": read}))
+
+
 def test_numbers_whose_thousands_are_grouped_without_a_word_about_them(hospital, shoal):
-    policy = POLICY | {"read": {"encoding": "cp1252", "decimal": ",", "dates": "%d.%m.%Y"}}
-    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    say_less(hospital, "thousands")
     refused(
         shoal, "2 cells are not numbers", "digits are written otherwise: say --read thousands=."
     )
@@ -178,8 +183,7 @@ def test_numbers_whose_thousands_are_grouped_without_a_word_about_them(hospital,
 
 
 def test_decimal_commas_without_a_word_about_them(hospital, shoal):
-    policy = POLICY | {"read": {"encoding": "cp1252", "dates": "%d.%m.%Y"}}
-    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
+    say_less(hospital, "decimal", "thousands")
     (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"1200,25"))
     refused(shoal, "digits are written otherwise: say --read decimal=,")
 
@@ -375,9 +379,7 @@ def test_a_month_stays_iso():
 
 
 def test_init_reads_as_it_is_told_and_says_so_in_the_policy(hospital, shoal):
-    more = ("--read", "encoding=cp1252", "--read", "decimal=,", "--read", "thousands=.")
-    result = shoal("policy", "init", "in.csv", *more, "--read", "dates=%d.%m.%Y", "--k", "2")
-    assert result.status == 0, result.err
+    result = shoal("policy", "init", "in.csv", *READ, "--k", "2", status=0)
     proposed = yaml.safe_load(result.out)
     assert proposed["read"] == POLICY["read"]
     assert proposed["attributes"]["größe"]["type"] == "number"
@@ -389,14 +391,11 @@ def test_init_reads_as_it_is_told_and_says_so_in_the_policy(hospital, shoal):
 
 
 def test_check_and_compare_read_as_they_are_told(hospital, shoal):
-    policy = {key: value for key, value in POLICY.items() if key != "read"}
-    (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
-    options = [("--read", f"{key}={value}") for key, value in POLICY["read"].items()]
-    more = [part for option in options for part in option]
+    say_less(hospital, *POLICY["read"])
     assert shoal("policy", "check", "policy.yaml", "in.csv").status == 2
-    assert shoal("policy", "check", "policy.yaml", "in.csv", *more).status == 0
+    assert shoal("policy", "check", "policy.yaml", "in.csv", *READ).status == 0
     compared = ("compare", "in.csv", "-p", "policy.yaml", "--methods", "mondrian", "--ks", "2")
-    assert shoal(*compared, *more, "-q").status == 0
+    assert shoal(*compared, *READ, "-q").status == 0
 
 
 def test_a_ledger_takes_increments_of_any_dialect_and_writes_its_own(hospital, shoal):
@@ -406,17 +405,15 @@ def test_a_ledger_takes_increments_of_any_dialect_and_writes_its_own(hospital, s
     lines = export().decode("cp1252").splitlines()
     numbered = [lines[0] + ";person", *(f"{line};{i}" for i, line in enumerate(lines[1:]))]
     (hospital / "one.csv").write_bytes("\n".join(numbered).encode("cp1252"))
-    result = shoal("republish", "one.csv", "-p", "policy.yaml", "--ledger", "ledger", status=0)
+    ledger = ("-p", "policy.yaml", "--ledger", "ledger")
+    shoal("republish", "one.csv", *ledger, status=0)
     text = (hospital / "ledger" / "0001" / "data.csv").read_text("utf-8")
     assert '"[12.5, 13.7]",grün' in text
     again = [f"{line[:-1]}{i + 10}" for i, line in enumerate(numbered[1:])]
     (hospital / "two.csv").write_text("\n".join([numbered[0], *again]), encoding="utf-8")
-    more = ("--read", "encoding=utf-8")
-    result = shoal("republish", "two.csv", "-p", "policy.yaml", "--ledger", "ledger", *more)
-    assert result.status == 0, result.err
+    shoal("republish", "two.csv", *ledger, "--read", "encoding=utf-8", status=0)
     assert shoal("audit", "--ledger", "ledger").status == 0
-    more = ("--write", "delimiter=;")
-    result = shoal("republish", "two.csv", "-p", "policy.yaml", "--ledger", "ledger", *more)
+    result = shoal("republish", "two.csv", *ledger, "--write", "delimiter=;")
     assert "policy, write: 'republish' can't follow 'delimiter'" in result.err
 
 
@@ -434,8 +431,8 @@ def test_the_certificate_says_how_the_release_is_written(hospital, shoal):
         "mark": "*",
         "order": "input",
     }
-    result = shoal("verify", "out.csv", status=0)
-    result = shoal("verify", "out.csv", "-p", "policy.yaml", "--original", "in.csv")
+    shoal("verify", "out.csv", status=0)
+    result = shoal("verify", "out.csv", *BESIDE)
     assert "FAIL" not in result.out
     assert "ok   measured again" in result.out
 
@@ -461,11 +458,10 @@ def test_formulas_are_escaped_one_to_one_and_audited_as_they_were(hospital, shoa
     text = published(hospital, shoal).decode("cp1252")
     assert [row[3] for row in rows_of(text)[1:]] == ["'=1+0", "-5", "''=1", "'@x"]
     for command in ("audit", "verify"):
-        result = shoal(command, "out.csv", "-p", "policy.yaml", "--original", "in.csv")
-        assert result.status == 0, result.err + result.out
+        result = shoal(command, "out.csv", *BESIDE, status=0)
     assert "formula" not in result.err
     (hospital / "out.csv").write_bytes(text.replace("''=1", "'=1").encode("cp1252"))
-    result = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", status=1)
+    shoal("audit", "out.csv", *BESIDE, status=1)
 
 
 def test_formulas_are_refused_where_the_policy_says_so(hospital, shoal):
@@ -496,19 +492,14 @@ def test_periods_beside_local_dates_are_read_back(folder, shoal, levels):
     )
     Path("policy.yaml").write_text(yaml.safe_dump(policy))
     shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", status=0)
-    for more in ([], ["--original", "in.csv"]):
-        shoal("audit", "out.csv", "-p", "policy.yaml", *more, status=0)
+    for beside in (BESIDE[:2], BESIDE):
+        shoal("audit", "out.csv", *beside, status=0)
 
 
 def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
     """`2024-12` is a December, although %Y-%m%d could read the second of January in it."""
-    policy = Policy.from_dict(
-        content_of(
-            {"d": {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}},
-            2,
-            read={"dates": "%Y-%m%d"},
-        )
-    )
+    dates = {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}
+    policy = Policy.from_dict(content_of({"d": dates}, 2, read={"dates": "%Y-%m%d"}))
     shown = pl.DataFrame({"d": ["2024-12", "2024-1231"]})
     frame, findings = policy.tables.cells.read_published(shown)
     assert frame["d"].to_list() == ["2024-12", "2024-12-31"]
@@ -518,13 +509,8 @@ def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
 def test_a_list_of_people_is_read_like_the_original(folder, shoal):
     """The same people in two notations: an attacker with either list finds as much."""
     days = [f"2024-{month:02}-{day:02}" for month in (1, 2) for day in range(1, 13)]
-    plain = pl.DataFrame(
-        {
-            "größe": [f"{150 + 1.5 * i}" for i in range(24)],
-            "datum": days,
-            "farbe": ["grün", "blau", "rot"] * 8,
-        }
-    )
+    sizes = [f"{150 + 1.5 * i}" for i in range(24)]
+    plain = pl.DataFrame({"größe": sizes, "datum": days, "farbe": ["grün", "blau", "rot"] * 8})
     local = plain.with_columns(
         pl.col("größe").str.replace(".", ",", literal=True),
         pl.col("datum").str.to_date().dt.strftime("%d.%m.%Y"),
@@ -537,13 +523,10 @@ def test_a_list_of_people_is_read_like_the_original(folder, shoal):
         for file, people in (("in.csv", frame), ("list.csv", frame.drop("farbe"))):
             Path(file).write_bytes(people.write_csv(separator=";").encode(encoding))
         Path("policy.yaml").write_text(yaml.safe_dump(policy | {"read": dialects[name]}))
-        output = ("-o", "out.csv", "--replace", "-q")
-        result = shoal("publish", "in.csv", "-p", "policy.yaml", *output, status=0)
-        attack = ("--attack", "linkability", "--external", "list.csv", "--original", "in.csv")
-        result = shoal(
-            "attack", "out.csv", "-p", "policy.yaml", *attack, "-o", "found.json", "-q", "--replace"
-        )
-        assert result.status == 0, result.err
+        published(Path.cwd(), shoal, "--replace", "-q")
+        attack = ("attack", "out.csv", *BESIDE, "--attack", "linkability")
+        into = ("-o", "found.json", "-q", "--replace")
+        shoal(*attack, "--external", "list.csv", *into, status=0)
         found[name] = json.loads(Path("found.json").read_text())["attacks"]["linkability"]
     assert found["plain"] == found["local"]
     assert found["plain"]["external"]["candidates"]["min"] >= 3

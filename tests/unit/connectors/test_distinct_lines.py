@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sample_policies import content_of
 from shoal.connectors import delimited, distinct_lines
 from shoal.connectors.dialect import Reading
 from shoal.connectors.distinct_lines import lines_of
@@ -94,19 +95,9 @@ def test_a_table_of_different_records_says_what_all_its_records_say():
 
 
 def test_a_release_and_its_certificate_are_the_same(tmp_path: Path, always: None, monkeypatch):
-    policy = Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {
-                "age": {"role": "quasi", "type": "number"},
-                "sex": {"role": "quasi"},
-                "disease": {"role": "sensitive"},
-                "zip": {"role": "plain"},
-            },
-            "other": "drop",
-            "promises": [{"model": "k-anonymity", "k": 5}],
-        }
-    )
+    age = {"role": "quasi", "type": "number"}
+    roles = {"age": age, "sex": "quasi", "disease": "sensitive", "zip": "plain"}
+    policy = Policy.from_dict(content_of(roles, 5, other="drop"))
     name = str(tmp_path / "in.csv")
     sample("patients", 600, 1).write_csv(name)
     releases = []

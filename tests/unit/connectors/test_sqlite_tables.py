@@ -178,14 +178,8 @@ def test_a_column_that_is_dropped_may_hold_bytes():
 
 
 def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types():
-    frame = pl.DataFrame(
-        {
-            "age": [20 + i for i in range(20)],
-            "day": ["2024-03-01"] * 20,
-            "sum": [f"{i % 3}.50" for i in range(20)],
-            "sex": ["f", "m"] * 10,
-        }
-    )
+    cells = {"age": [*range(20, 40)], "day": ["2024-03-01"] * 20, "sex": ["f", "m"] * 10}
+    frame = pl.DataFrame(cells | {"sum": [f"{i % 3}.50" for i in range(20)]})
     frame.write_csv("in.csv")
     number = {"type": "number"}
     attributes = {
@@ -334,8 +328,8 @@ def test_only_a_release_gives_way_and_only_when_asked(workplace, shoal):
         assert publish(shoal, *more) == 2
     run("DROP TABLE released", path="out.db")
     assert publish(shoal) == 0
-    again = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", OUT)
-    assert (again.status, "--replace" in again.err) == (2, True)
+    again = ("publish", "patients.csv", "-p", "policy.yaml", "-o", OUT)
+    assert "--replace" in shoal(*again, status=2).err
     run("CREATE VIEW seen AS SELECT * FROM released", path="out.db")
     assert publish(shoal, "--replace", "--k", "20") == 0
     assert library.read_release(OUT).certificate["promises"][0]["asked"] == 20
@@ -422,10 +416,9 @@ def test_the_password_reaches_the_client_library_alone():
 
 def test_a_table_is_not_written_over_the_one_that_is_read():
     same = "sqlite:///x.db?table=a&order=b", "sqlite:///x.db?table=a"
-    with pytest.raises(InputError, match="is the input"):
-        check_not_read(same[1], same[0], [])
-    with pytest.raises(InputError, match="is the input"):
-        check_not_read("sqlite:///./x.db?table=A", same[0], [])
+    for output in (same[1], "sqlite:///./x.db?table=A"):
+        with pytest.raises(InputError, match="is the input"):
+            check_not_read(output, same[0], [])
     check_not_read("sqlite:///x.db?table=b", same[0], [])
 
 

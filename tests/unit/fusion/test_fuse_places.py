@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,22 +31,20 @@ def fuse(shoal, bank, monkeypatch):
         raise AssertionError("a party began")
 
     monkeypatch.setattr("shoal.fusion.fuse.run_to_end", begun)
-    return lambda *more: shoal("fuse", "demo/bank.parties.yaml", *more)
+    return partial(shoal, "fuse", "demo/bank.parties.yaml")
 
 
 def test_a_transcript_that_is_a_file_is_refused(fuse, bank):
     (bank / "t").write_text("x")
-    refused = fuse("-o", "out.csv", "--transcript", "t")
-    assert refused.status == 2
+    refused = fuse("-o", "out.csv", "--transcript", "t", status=2)
     assert "transcript 't': is not a folder" in refused.err
     assert not (bank / ".out.csv.fuse").exists()
 
 
 def test_a_folder_in_place_of_the_certificate_is_refused(fuse, bank):
     (bank / "out.csv.certificate.json").mkdir()
-    refused = fuse("-o", "out.csv")
-    assert refused.status == 2
-    assert "output 'out.csv.certificate.json': can't be written" in refused.err
+    said = "output 'out.csv.certificate.json': can't be written"
+    assert said in fuse("-o", "out.csv", status=2).err
 
 
 @pytest.mark.parametrize("obstacle", ["file", "link", "folder"])
@@ -58,9 +57,7 @@ def test_what_is_no_fusions_folder_is_neither_used_nor_deleted(fuse, bank, obsta
     else:
         place.mkdir()
         (place / "mine.txt").write_text("mine")
-    refused = fuse("-o", "out.csv")
-    assert refused.status == 2
-    assert "is in the way of this fusion's journals" in refused.err
+    assert "is in the way of this fusion's journals" in fuse("-o", "out.csv", status=2).err
     assert os.path.lexists(place)
 
 
@@ -85,9 +82,7 @@ def test_a_run_that_was_killed_before_its_keys_were_made_is_begun_anew(bank):
 
 def test_a_second_fusion_into_the_same_file_is_refused(fuse, bank):
     with sole_writer([Path("out.csv")]):
-        refused = fuse("-o", "out.csv")
-    assert refused.status == 2
-    assert "output 'out.csv'" in refused.err
+        assert "output 'out.csv'" in fuse("-o", "out.csv", status=2).err
 
 
 def test_a_seed_that_a_certificate_can_not_hold_is_refused_at_once(fuse, bank, shoal):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_cases import Case, cases, owners_of, paper_case
+from fusion_cases import Case, cases, owners_of, paper_case, whether_diverse
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
@@ -41,17 +41,9 @@ def test_any_parties_take_the_steps_of_one_owner_in_the_same_order(data, case, a
 @settings(max_examples=40, deadline=None)
 @given(st.data(), cases(), st.integers(2, 3))
 def test_diverse_labels_are_kept_in_the_order_of_one_owner(data, case, l):
-    def allows(state):
-        """Slow: all labels of all groups over all attributes, after the step."""
-        nodes = np.stack([state.nodes(j) for j in range(len(case.codes))], axis=1).tolist()
-        seen = {}
-        for group, label in zip(map(tuple, nodes), case.classes.tolist(), strict=True):
-            seen.setdefault(group, set()).add(label)
-        return all(len(labels) >= l for labels in seen.values())
-
     case = replace(case, qids=case.qids[:1])
     owners = data.draw(owners_of(len(case.codes)))
-    state, steps = case.alone(allows=allows)
+    state, steps = case.alone(allows=whether_diverse(case.classes, l))
     for rule in (PartyTds(), PartyTdsStepwise()):
         parties, _ = case.together(rule, owners, diverse=[(case.classes, l)])
         assert parties[0].steps == steps
@@ -206,7 +198,7 @@ def test_the_length_of_a_batch_follows_from_what_everybody_knows(data, case):
 
 def follower():
     case = paper_case()
-    return case, PartyTds().party(case.ground([{0, 1}, {2}]), {2: case.codes[2]})
+    return PartyTds().party(case.ground([{0, 1}, {2}]), {2: case.codes[2]})
 
 
 def salary_batch():
@@ -225,15 +217,13 @@ def test_a_batch_says_its_steps():
 
 @pytest.mark.parametrize("cut", [0, 1, 3, 4, 17])
 def test_a_batch_that_is_cut_off_is_refused(cut):
-    _, party = follower()
     with pytest.raises(PartyError):
-        party.apply(salary_batch()[:cut])
+        follower().apply(salary_batch()[:cut])
 
 
 def test_a_batch_with_more_behind_it_is_refused():
-    _, party = follower()
     with pytest.raises(PartyError, match="wrong length"):
-        party.apply(salary_batch() + b"\0")
+        follower().apply(salary_batch() + b"\0")
 
 
 def numbers(*values):
@@ -253,8 +243,7 @@ def numbers(*values):
     ],
 )
 def test_a_step_that_fits_nothing_agreed_is_refused(batch):
-    _, party = follower()
     if batch[4:8] == numbers(1) and batch.endswith(numbers(0, 36) + bytes(5)):
         batch = batch[:-5] + b"\x80" + bytes(4)  # ... but not one person alone
     with pytest.raises(PartyError):
-        party.apply(batch)
+        follower().apply(batch)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_cases import Case, cases, owners_of
+from fusion_cases import Case, cases, owners_of, whether_diverse
 from naive_party_mondrian import groups_of
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
@@ -46,16 +46,7 @@ def test_refused_steps_leave_the_order_of_one_owner_who_knows_all(data, case, ah
     case = replace(case, qids=case.qids[:1])  # over all attributes
     owners = data.draw(owners_of(len(case.codes)))
     veto = data.draw(vetoes(len(owners), len(case.classes)))
-
-    def allows(state):
-        """Slow: all values of all groups after the step."""
-        nodes = np.stack([state.nodes(j) for j in range(len(case.codes))], axis=1).tolist()
-        seen = {}
-        for group, value in zip(map(tuple, nodes), veto[1].tolist(), strict=True):
-            seen.setdefault(group, set()).add(value)
-        return all(len(found) >= veto[2] for found in seen.values())
-
-    state, steps = case.alone(score, allows)
+    state, steps = case.alone(score, whether_diverse(*veto[1:]))
     for rule in (PartyTds(score=score, ahead=ahead), PartyTdsStepwise(score=score)):
         parties, batches = case.together(rule, owners, veto)
         for party in parties:

@@ -21,11 +21,9 @@ def increments(draw):
     points = np.array(
         draw(st.lists(st.lists(st.integers(0, 6), min_size=d, max_size=d), min_size=n, max_size=n))
     )
-    who = (
-        draw(st.lists(st.integers(0, n // 2), min_size=n, max_size=n))
-        if draw(st.booleans())
-        else list(range(n))
-    )
+    who = list(range(n))
+    if draw(st.booleans()):
+        who = draw(st.lists(st.integers(0, n // 2), min_size=n, max_size=n))
     who = np.unique(who, return_inverse=True)[1].astype(np.int32)
     return points.astype(float), who, draw(st.integers(2, 5)), draw(st.integers(0, n - 1))
 
@@ -54,22 +52,15 @@ def test_leftovers_join_the_nearest_class_with_room(drawn, is_named):
     if max(labels) < 0:
         return
     # a quarter is exact, so ties are
-    matrix = Matrix.from_columns(
-        points, [4.0] * points.shape[1], subjects=who if is_named else None
-    )
-    columns = np.ascontiguousarray(points.T)
+    subjects, people = who if is_named else None, who.tolist()
+    matrix = Matrix.from_columns(points, [4.0] * points.shape[1], subjects=subjects)
+    columns, given = np.ascontiguousarray(points.T), np.array(labels, dtype=np.int32)
+    codes, scale = matrix.codes.tolist(), matrix.scale.tolist()
     for rule, wanted in (
-        ("nearest-mean", with_leftovers(points, who.tolist(), labels, k)),
-        (
-            "least-loss",
-            with_leftovers_by_loss(
-                matrix.codes.tolist(), who.tolist(), labels, k, matrix.scale.tolist()
-            ),
-        ),
+        ("nearest-mean", with_leftovers(points, people, labels, k)),
+        ("least-loss", with_leftovers_by_loss(codes, people, labels, k, scale)),
     ):
-        assert (
-            joined_by(matrix, columns, np.array(labels, dtype=np.int32), k, rule).tolist() == wanted
-        )
+        assert joined_by(matrix, columns, given.copy(), k, rule).tolist() == wanted
 
 
 @given(

@@ -41,6 +41,17 @@ def change(frame: pl.DataFrame, operation: str) -> pl.DataFrame:
     return frame.with_columns(change=pl.lit(operation))
 
 
+def changes(**frames: pl.DataFrame) -> pl.DataFrame:
+    """An increment: what is deleted, updated and inserted."""
+    return pl.concat([change(frame, operation) for operation, frame in frames.items()])
+
+
+def begun(folder: Path, n: int, **more) -> tuple[Path, pl.DataFrame]:
+    """A ledger that has published n people, and these."""
+    append(folder / "L", change(wearers(n, 1), "insert"), policy(**more))
+    return folder / "L", wearers(n, 1)
+
+
 def by_class(ledger: Path, release: int) -> tuple[dict[tuple, Counter], dict[int, tuple]]:
     """The values that each published class shows, and the class of each real record; nothing of
     Shoal's audit.
@@ -78,11 +89,8 @@ def test_everybody_keeps_m_values_while_people_come_leave_and_change(
         stays = present.filter(~present["who"].is_in(gone["who"].to_list()))
         older = stays.sample(8, seed=step).with_columns(pl.col("age") + 1)
         new = wearers(int(rng.integers(5, 40)), 10 * seed + step)
-        increment = pl.concat(
-            [change(gone, "delete"), change(older, "update"), change(new, "insert")]
-        )
         try:
-            append(ledger, increment, asked)
+            append(ledger, changes(delete=gone, update=older, insert=new), asked)
         except InfeasibleError:
             break  # too few stayed of one signature: refused, and said so
         present = pl.concat([stays.filter(~stays["who"].is_in(older["who"].to_list())), older, new])
@@ -97,11 +105,10 @@ def test_everybody_keeps_m_values_while_people_come_leave_and_change(
 def test_without_the_private_part_boxes_fail_nothing_and_the_audit_says_what_is_open(
     tmp_path, shoal
 ):
-    ledger, first = tmp_path / "L", wearers(300, 1)
-    append(ledger, change(first, "insert"), policy())
+    ledger, first = begun(tmp_path, 300)
     for month in (2, 3):
-        gone = change(first.slice(20 * month, 10), "delete")
-        append(ledger, pl.concat([gone, change(wearers(30, month), "insert")]), policy())
+        gone = first.slice(20 * month, 10)
+        append(ledger, changes(delete=gone, insert=wearers(30, month)), policy())
     assert shoal("audit", "--ledger", ledger).err.endswith("history: holds\n")
     ledger.with_name("L.private").rename(tmp_path / "elsewhere")
     audited = shoal("audit", "--ledger", ledger, status=0)
@@ -114,8 +121,7 @@ def test_without_the_private_part_boxes_fail_nothing_and_the_audit_says_what_is_
 
 
 def test_counterfeits_are_published_as_counts_and_fill_what_those_who_left_leave_open(tmp_path):
-    ledger, frame = tmp_path / "L", wearers(80, 1)
-    append(ledger, change(frame, "insert"), policy())
+    ledger, frame = begun(tmp_path, 80)
     assert pl.read_csv(ledger / "0001" / "counterfeits.csv").height == 0, (
         "nothing has to be filled at first"
     )
@@ -131,11 +137,10 @@ def test_counterfeits_are_published_as_counts_and_fill_what_those_who_left_leave
 
 
 def test_new_records_take_the_place_of_counterfeits(tmp_path):
-    ledger, frame = tmp_path / "L", wearers(80, 1)
-    append(ledger, change(frame, "insert"), policy())
+    ledger, frame = begun(tmp_path, 80)
     walkers = frame.filter(pl.col("activity") == "walk").head(3)
     new = wearers(40, 2).filter(pl.col("activity") == "walk")
-    done = append(ledger, pl.concat([change(walkers, "delete"), change(new, "insert")]), policy())
+    done = append(ledger, changes(delete=walkers, insert=new), policy())
     assert done.certificate["counterfeits"]["records"] == 0
 
 
@@ -163,8 +168,7 @@ FLYING = pl.concat([FEW.head(1), FEW.tail(1).with_columns(activity=pl.lit("fly")
     ids=["strangers leave", "twice", "outside the signature", "a fourth operation"],
 )
 def test_what_can_not_be_is_refused_and_changes_nothing(tmp_path, increment, words):
-    ledger = tmp_path / "L"
-    append(ledger, change(wearers(60, 1), "insert"), policy())
+    ledger, _ = begun(tmp_path, 60)
     with pytest.raises((InputError, PromiseError), match=words):
         append(ledger, increment, policy())
     assert Ledger.at(ledger).releases() == [1]
@@ -237,31 +241,20 @@ def test_a_quiet_audit_says_what_does_not_hold(folder, shoal):
 
 
 def test_who_left_does_not_come_back(tmp_path):
-    ledger, frame = tmp_path / "L", wearers(60, 1)
-    append(ledger, change(frame, "insert"), policy())
-    append(
-        ledger,
-        pl.concat([change(frame.head(2), "delete"), change(wearers(30, 2), "insert")]),
-        policy(),
-    )
+    ledger, frame = begun(tmp_path, 60)
+    append(ledger, changes(delete=frame.head(2), insert=wearers(30, 2)), policy())
     with pytest.raises(PromiseError, match="in earlier releases"):
         append(ledger, change(frame.head(2), "insert"), policy())
 
 
 def test_somebody_who_waits_may_leave(tmp_path):
-    ledger = tmp_path / "L"
-    append(ledger, change(wearers(2, 1), "insert"), policy())
-    done = append(
-        ledger,
-        pl.concat([change(wearers(2, 1).head(1), "delete"), change(wearers(60, 2), "insert")]),
-        policy(),
-    )
+    ledger, both = begun(tmp_path, 2)
+    done = append(ledger, changes(delete=both.head(1), insert=wearers(60, 2)), policy())
     assert done.certificate["subjects"] + done.waiting == 61
 
 
 def test_too_few_who_stay_are_reported_and_nothing_is_published(tmp_path):
-    ledger, frame = tmp_path / "L", wearers(60, 1)
-    append(ledger, change(frame, "insert"), policy(k=10))
+    ledger, frame = begun(tmp_path, 60, k=10)
     leaving = change(frame.head(57), "delete")
     with pytest.raises(InfeasibleError):
         append(ledger, leaving, policy(k=10))

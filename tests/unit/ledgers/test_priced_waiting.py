@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from republish_cases import append, policy, wearers
+from republish_cases import append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
@@ -159,9 +159,7 @@ def test_fewer_newcomers_than_a_group_are_one_at_the_deadline(tmp_path):
 def test_a_price_of_one_is_as_at_once(tmp_path, method):
     free = {"waiting": "priced", "price": 1.0}
     for name, parameters in (("A", {}), ("B", free)):
-        asked = policy(method, **parameters)
-        for seed in (1, 2):
-            append(tmp_path / name, wearers(30, seed), asked)
+        grown(tmp_path / name, 2, asked=policy(method, **parameters))
     for release in ("0001", "0002"):
         a, b = (tmp_path / name / release / "data.csv" for name in "AB")
         assert a.read_bytes() == b.read_bytes()
@@ -171,8 +169,6 @@ def test_promises_that_compare_with_all_hold_without_those_who_wait(tmp_path):
     close = {"model": "t-closeness", "attributes": ["activity"], "t": 0.5}
     asked = policy(**(QUICK | {"price": 0.02}))
     asked = asked.with_promises([*asked.model.promises, close])
-    for seed in range(1, 6):
-        append(tmp_path / "L", wearers(25, seed), asked)
-    found = audit_ledger(tmp_path / "L")
+    found = audit_ledger(grown(tmp_path / "L", 5, 25, asked))
     assert found.holds
     assert len(found.releases) > 1

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
-from republish_cases import POLICY, append, wearers
+from republish_cases import POLICY, append, grown, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.policy.policy import Policy
 
@@ -92,9 +92,7 @@ def test_what_is_measured_is_the_distance_from_all_that_is_published(tmp_path, m
 
 def test_a_table_that_is_published_anew_is_compared_with_itself(tmp_path):
     for reference in ("release", "table"):
-        ledger, policy = tmp_path / reference, asked(0.4, reference, "k-pprp")
-        for seed in (1, 2):
-            append(ledger, wearers(60, seed), policy)
+        grown(tmp_path / reference, 2, 60, asked(0.4, reference, "k-pprp"))
     a, b = (pl.read_csv(tmp_path / name / "0002" / "data.csv") for name in ("release", "table"))
     assert a.equals(b)
 

@@ -19,9 +19,8 @@ def test_a_frame_goes_in_and_what_was_published_comes_out(tmp_path, kind):
     assert type(done.data) is type(given)
     written = pl.read_csv(tmp_path / "L" / "0001" / "data.csv", infer_schema=False)
     assert pl.DataFrame(done.data).equals(written)
-    assert done.certificate == json.loads(
-        (tmp_path / "L" / "0001" / "certificate.json").read_text()
-    )
+    stated = (tmp_path / "L" / "0001" / "certificate.json").read_text()
+    assert done.certificate == json.loads(stated)
 
 
 def test_frames_and_files_give_the_same_bytes(tmp_path, shoal):
@@ -56,24 +55,20 @@ def test_nobody_is_published_again_because_an_id_became_a_decimal(tmp_path, kind
     assert shoal.republish(frame, policy(), tmp_path / "L").release == 1
     with pytest.raises(shoal.InputError, match="'who': names people by decimals"):
         shoal.republish(frame.cast({"who": kind}), policy(), tmp_path / "L")
-    with pytest.raises(
-        shoal.PromiseError, match="people of the increment who are in earlier releases: 30"
-    ):
-        shoal.republish(
-            frame.cast({"who": pl.Decimal(10, 0), "age": pl.Float64}), policy(), tmp_path / "L"
-        )
+    again = frame.cast({"who": pl.Decimal(10, 0), "age": pl.Float64})
+    said = "people of the increment who are in earlier releases: 30"
+    with pytest.raises(shoal.PromiseError, match=said):
+        shoal.republish(again, policy(), tmp_path / "L")
 
 
 def test_few_people_wait_and_an_empty_frame_changes_nothing(tmp_path):
     waiting = shoal.republish(wearers(3, 1), policy(), tmp_path / "L")
     assert (waiting.release, waiting.data, waiting.waiting) == (None, None, 3)
     assert waiting.reasons
-    assert shoal.republish(wearers(30, 1).clear(), policy(), tmp_path / "L").reasons == (
-        "the increment is empty",
-    )
-    assert (
-        shoal.republish(wearers(3, 2), policy(), tmp_path / "L").certificate["records"]["out"] == 6
-    )
+    empty = shoal.republish(wearers(30, 1).clear(), policy(), tmp_path / "L")
+    assert empty.reasons == ("the increment is empty",)
+    done = shoal.republish(wearers(3, 2), policy(), tmp_path / "L")
+    assert done.certificate["records"]["out"] == 6
 
 
 def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):

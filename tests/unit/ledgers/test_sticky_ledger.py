@@ -26,6 +26,13 @@ def people(n: int, seed: int = 1) -> pl.DataFrame:
     return wearers(n, seed)
 
 
+def begun(folder: Path, n: int, *mode: str, **more: object) -> tuple[Path, Policy]:
+    """A ledger that has published n people, and its policy."""
+    asked = policy(*mode, k=3, **more)
+    append(folder / "L", people(n), asked)
+    return folder / "L", asked
+
+
 def later(frame: pl.DataFrame, seed: int, values: str = "new") -> pl.DataFrame:
     """The same people, a little older; with other values unless these are to stay."""
     rng = np.random.default_rng(seed)
@@ -42,21 +49,11 @@ def cells(ledger: Path, release: int) -> pl.DataFrame:
 
 
 def test_everybody_is_published_again_with_the_same_group(tmp_path):
-    ledger, asked = tmp_path / "L", policy(k=3)
-    append(ledger, people(30), asked)
+    ledger, asked = begun(tmp_path, 30)
     done = append(ledger, later(people(30), 5), asked)
-    assert done.certificate["panel"] == {
-        "mode": "lockstep",
-        "people": 30,
-        "rounds": done.certificate["classes"]["count"],
-        "founded": 0,
-        "waiting": 0,
-        "superseded": 0,
-        "withheld": 0,
-        "retired": 0,
-        "closed": 0,
-        "carried": 0,
-    }
+    never = dict.fromkeys("founded waiting superseded withheld retired closed carried".split(), 0)
+    rounds = done.certificate["classes"]["count"]
+    assert done.certificate["panel"] == never | {"mode": "lockstep", "people": 30, "rounds": rounds}
     quasi = ["age", "height", "sex"]
     first, second = (cells(ledger, release).sort("person") for release in (1, 2))
     assert first["record"].equals(second["record"]), "the same number in every release"
@@ -73,8 +70,7 @@ def test_everybody_is_published_again_with_the_same_group(tmp_path):
 
 
 def test_the_newer_record_replaces_the_one_that_waits(tmp_path):
-    ledger, asked = tmp_path / "L", policy(k=3)
-    append(ledger, people(12), asked)
+    ledger, asked = begun(tmp_path, 12)
     assert append(ledger, later(people(12), 2).tail(7), asked).release is None
     done = append(ledger, later(people(12), 3), asked)
     assert done.certificate["panel"]["superseded"] == 7
@@ -83,8 +79,7 @@ def test_the_newer_record_replaces_the_one_that_waits(tmp_path):
 
 def test_patience_counts_increments_that_led_to_no_release(tmp_path):
     """Two are absent for ever: in the third increment one follows them, the rest goes on."""
-    ledger, asked = tmp_path / "L", policy(k=3, size=12)
-    append(ledger, people(12), asked)
+    ledger, asked = begun(tmp_path, 12, size=12)
     for seed in (2, 3):
         assert append(ledger, later(people(12), seed).head(10), asked).release is None
     done = append(ledger, later(people(12), 4).head(10), asked)
@@ -98,8 +93,7 @@ def test_patience_counts_increments_that_led_to_no_release(tmp_path):
 
 
 def test_members_may_miss_a_release_where_values_are_fresh(tmp_path):
-    ledger, asked = tmp_path / "L", policy("together", k=3, size=12)
-    append(ledger, people(12), asked)
+    ledger, asked = begun(tmp_path, 12, "together", size=12)
     done = append(ledger, later(people(12), 2).head(9), asked)
     assert (done.certificate["guards"], done.certificate["records"]["out"]) == ("company", 9)
     checks = {f["check"]: f for f in done.certificate["history"]["findings"]}
@@ -109,8 +103,7 @@ def test_members_may_miss_a_release_where_values_are_fresh(tmp_path):
 
 
 def test_values_that_stay_are_carried_for_the_absent(tmp_path):
-    ledger, asked = tmp_path / "L", policy("carried", k=3, size=12)
-    append(ledger, people(12), asked)
+    ledger, asked = begun(tmp_path, 12, "carried", size=12)
     again = later(people(12), 2, "same").head(8)
     changed = again.with_columns(
         activity=pl.when(pl.arange(pl.len()) == 0).then(pl.lit("run")).otherwise("activity")
@@ -198,16 +191,15 @@ def permuted(ledger: Path, frames: list[pl.DataFrame], rng) -> list[pl.DataFrame
         for person, i in zip(members, rng.permutation(len(members)).tolist(), strict=True):
             for own, other in zip(shown[person], shown[members[i]], strict=True):
                 becomes[person, own] = other
+
+    def shows(who: str, value: str) -> str:
+        return becomes.get((token.get(f"w{int(who[1:])}"), value), value)
+
+    rows = (
+        [shows(*row) for row in frame.select("who", "activity").iter_rows()] for frame in frames
+    )
     return [
-        frame.with_columns(
-            activity=pl.Series(
-                [
-                    becomes.get((token.get(f"w{int(who[1:])}"), value), value)
-                    for who, value in frame.select("who", "activity").iter_rows()
-                ]
-            )
-        )
-        for frame in frames
+        frame.with_columns(activity=pl.Series(own)) for frame, own in zip(frames, rows, strict=True)
     ]
 
 
@@ -274,8 +266,7 @@ def test_a_ledger_is_of_people_who_come_again_or_of_people_who_do_not(tmp_path):
 
 def test_a_release_that_breaks_the_history_is_withheld(tmp_path, monkeypatch):
     """Whatever the method does, nothing is published before the audit."""
-    ledger, asked = tmp_path / "L", policy("together", k=3, size=12)
-    append(ledger, people(12), asked)
+    ledger, asked = begun(tmp_path, 12, "together", size=12)
     append(ledger, later(people(12), 2).head(9), asked)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     monkeypatch.setattr(sticky, "in_company", lambda rounds, k: np.ones(len(rounds), dtype=bool))
@@ -292,8 +283,7 @@ def test_a_release_that_breaks_the_history_is_withheld(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["members.parquet", "groups.parquet", "carried.parquet"])
 def test_a_changed_panel_is_found_and_nothing_is_appended(tmp_path, name):
-    ledger, asked = tmp_path / "L", policy("carried", k=3)
-    append(ledger, people(30), asked)
+    ledger, asked = begun(tmp_path, 30, "carried")
     path = tmp_path / "L.private" / "000001" / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -335,8 +325,7 @@ def test_intersecting_all_releases_leaves_nobody_among_fewer_than_k(tmp_path, mo
 
 
 def test_a_report_counts_people_who_come_again_once(tmp_path):
-    ledger, asked = tmp_path / "L", policy(k=3)
-    append(ledger, people(30), asked)
+    ledger, asked = begun(tmp_path, 30)
     append(ledger, later(people(30), 2), asked)
     found = audit_ledger(ledger)
     told = " ".join(line.says for line in ledger_in_short(found))

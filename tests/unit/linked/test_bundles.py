@@ -126,14 +126,8 @@ def test_every_slot_has_a_row_of_every_member_and_every_class_k_people(people, s
         counts = np.diff(rows.starts)
         for slot in range(above.max(initial=-1) + 1):
             members = np.flatnonzero(above == slot)
-            kept = [
-                sorted(
-                    slots[rows.starts[i] : rows.starts[i + 1]][
-                        slots[rows.starts[i] : rows.starts[i + 1]] >= 0
-                    ].tolist()
-                )
-                for i in members
-            ]
+            own = [slots[rows.starts[i] : rows.starts[i + 1]] for i in members]
+            kept = [sorted(one[one >= 0].tolist()) for one in own]
             assert all(own == kept[0] for own in kept)
             assert len(kept[0]) == len(set(kept[0])) == counts[members].min()
         for i in np.flatnonzero(above < 0):  # a row that is withheld takes those below it along

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from naive_linked import Attacker, Row
+from sample_policies import content_of
 from shoal.errors import InfeasibleError, InputError
 
 TREE = {"a": ["a1", "a2"], "b": ["b1", "b2"]}
@@ -39,25 +40,21 @@ def policies(draw):
     def own(name):
         return value if of[name] not in ("count", "none") else {"role": "sensitive"}
 
-    return {
-        "version": 1,
-        "attributes": {"patient": {"role": "subject"}, "wards": one_set | {"known": of["wards"]}},
-        "tables": {
-            "visits": {
-                "parent": {"people": "patient"},
-                "key": "visit",
-                "rows": {"known": of["visits"]},
-                "attributes": {"kind": own("visits"), "codes": one_set | {"known": of["codes"]}},
-            },
-            "drugs": {
-                "parent": {"visits": "visit"},
-                "rows": {"known": of["drugs"]},
-                "attributes": {"drug": own("drugs")},
-            },
+    tables = {
+        "visits": {
+            "parent": {"people": "patient"},
+            "key": "visit",
+            "rows": {"known": of["visits"]},
+            "attributes": {"kind": own("visits"), "codes": one_set | {"known": of["codes"]}},
         },
-        "promises": [{"model": "k-anonymity", "k": K}],
-        "assume": ["counts-unknown"],
+        "drugs": {
+            "parent": {"visits": "visit"},
+            "rows": {"known": of["drugs"]},
+            "attributes": {"drug": own("drugs")},
+        },
     }
+    people = {"patient": "subject", "wards": one_set | {"known": of["wards"]}}
+    return content_of(people, K, tables=tables, assume=["counts-unknown"])
 
 
 def is_sound(content) -> bool:

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import date, timedelta
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -31,6 +32,7 @@ from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import in_short
 
+DATE = {"role": "quasi", "type": "date"}
 POLICY = content_of(
     {
         "patient": "subject",
@@ -45,7 +47,7 @@ POLICY = content_of(
             "key": "visit",
             "rows": {"counts": "both"},
             "attributes": {
-                "day": {"role": "quasi", "type": "date"},
+                "day": DATE,
                 "kind": {
                     "role": "quasi",
                     "hierarchy": {"tree": {"urgent": ["er", "car"], "planned": ["by"]}},
@@ -75,30 +77,26 @@ def world(people=60, seed=1):
     visits = np.repeat(np.arange(people), rng.integers(0, 4, people))
     days = rng.integers(0, 300, people)[visits] + rng.integers(0, 200, len(visits))
     drugs = np.repeat(np.arange(len(visits)), rng.integers(0, 3, len(visits)))
-    return {
-        "people": pl.DataFrame(
-            {
-                "patient": [f"p{i}" for i in range(people)],
-                "age": rng.integers(0, 100, people),
-                "wards": [
-                    ";".join(sorted({*rng.choice(list("ab"), i % 3)})) for i in range(people)
-                ],
-                "region": rng.choice(["north", "south"], people),
-            }
-        ),
-        "visits": pl.DataFrame(
-            {
-                "visit": [f"v{i}" for i in range(len(visits))],
-                "person": [f"p{i}" for i in visits],
-                "day": [str(FIRST + timedelta(int(day))) for day in days],
-                "kind": rng.choice(["er", "car", "by"], len(visits)),
-                "disease": rng.choice(["flu", "cold", "asthma", "gout"], len(visits)),
-            }
-        ),
-        "drugs": pl.DataFrame(
-            {"visit": [f"v{i}" for i in drugs], "drug": rng.choice(["x", "y", "z"], len(drugs))}
-        ),
+    columns = {
+        "people": {
+            "patient": [f"p{i}" for i in range(people)],
+            "age": rng.integers(0, 100, people),
+            "wards": [";".join(sorted({*rng.choice(list("ab"), i % 3)})) for i in range(people)],
+            "region": rng.choice(["north", "south"], people),
+        },
+        "visits": {
+            "visit": [f"v{i}" for i in range(len(visits))],
+            "person": [f"p{i}" for i in visits],
+            "day": [str(FIRST + timedelta(int(day))) for day in days],
+            "kind": rng.choice(["er", "car", "by"], len(visits)),
+            "disease": rng.choice(["flu", "cold", "asthma", "gout"], len(visits)),
+        },
+        "drugs": {
+            "visit": [f"v{i}" for i in drugs],
+            "drug": rng.choice(["x", "y", "z"], len(drugs)),
+        },
     }
+    return {name: pl.DataFrame(own) for name, own in columns.items()}
 
 
 def test_what_is_said_of_a_column_names_its_table(tmp_path):
@@ -138,20 +136,12 @@ def read_bundles(folder: Path, hides=("patient", "visit", "person", "anchor.day"
     found = []
     for person in rows_of(folder, "people"):
         day = person.get("anchor.day", "")
-        visits = [
-            (
-                cells(visit, day),
-                tuple(
-                    sorted(
-                        cells(drug, day)
-                        for drug in rows_of(folder, "drugs")
-                        if drug["visit"] == visit["visit"]
-                    )
-                ),
-            )
-            for visit in rows_of(folder, "visits")
-            if visit["person"] == person["patient"]
-        ]
+        visits = []
+        for visit in rows_of(folder, "visits"):
+            if visit["person"] == person["patient"]:
+                own = [one for one in rows_of(folder, "drugs") if one["visit"] == visit["visit"]]
+                below = tuple(sorted(cells(drug, day) for drug in own))
+                visits.append((cells(visit, day), below))
         found.append((cells(person, day), tuple(sorted(visits))))
     return found
 
@@ -328,10 +318,8 @@ def test_every_slot_of_a_class_keeps_a_promise_about_values(tmp_path):
 
 def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_path):
     frames = world()
-    shoal.publish(frames, policy(), output=tmp_path / "out", trace=tmp_path / "trace")
+    seq = sources(frames, policy(), tmp_path / "out")["people"]
     first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
-    lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
-    seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
     own, drawn, by_hull = [], [], {}
     for row, person in enumerate(rows_of(tmp_path / "out", "people")):
         anchor = first.get(frames["people"]["patient"][seq[row]])
@@ -350,10 +338,8 @@ def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_pat
 def test_the_day_of_the_week_is_kept_where_it_is_asked(tmp_path):
     frames = world(people=400)
     asked = policy(anchor={"first": "visits.day", "keep": "weekday"})
-    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
+    seq = sources(frames, asked, tmp_path / "out")["people"]
     first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
-    lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
-    seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
     days = [
         (person["anchor.day"], first.get(frames["people"]["patient"][seq[row]]))
         for row, person in enumerate(rows_of(tmp_path / "out", "people"))
@@ -371,12 +357,7 @@ def test_the_day_of_the_week_is_kept_in_a_short_study_of_many(tmp_path):
     visits = pl.DataFrame({"person": range(600), "day": map(str, days)})
     asked = policy(
         attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
-        tables={
-            "visits": {
-                "parent": {"people": "person"},
-                "attributes": {"day": {"role": "quasi", "type": "date"}},
-            }
-        },
+        tables={"visits": {"parent": {"people": "person"}, "attributes": {"day": DATE}}},
         anchor={"first": "visits.day", "keep": "weekday"},
     )
     frames = {"people": people, "visits": visits}
@@ -399,10 +380,9 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     tables["drugs"]["rows"]["known"] = "none"
     promises = [*POLICY["promises"], {"model": "l-diversity", "attribute": "drugs.drug", "l": 2}]
     asked = policy(tables=tables, assume=["counts-unknown"], promises=promises)
-    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
-    lines = list(map(json.loads, (tmp_path / "trace").read_text().splitlines()))
-    visits = {frames["visits"]["visit"][ln["seq"]] for ln in lines if ln["table"] == "visits"}
-    drugs = [ln["seq"] for ln in lines if ln["table"] == "drugs"]
+    seq = sources(frames, asked, tmp_path / "out")
+    visits = {frames["visits"]["visit"][row] for row in seq["visits"]}
+    drugs = seq["drugs"]
     assert len(drugs) == len({*drugs}) == frames["drugs"]["visit"].is_in(visits).sum()
     without = [
         (person, [v for v, _ in rows]) for person, rows in read_bundles(tmp_path / "out", SENSITIVE)
@@ -468,7 +448,7 @@ def test_findings_in_a_table_name_its_own_rows_in_their_order(tmp_path):
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
 def test_days_that_moving_would_take_out_of_the_calendar_are_refused(tmp_path, day):
     frames = world()
-    attributes = {**POLICY["attributes"], "born": {"role": "quasi", "type": "date"}}
+    attributes = {**POLICY["attributes"], "born": DATE}
     people = frames["people"].with_columns(born=pl.lit("1980-05-05"))
     people[6, "born"] = day
     with pytest.raises(InputError, match=r"row 7 can't be moved within the years 1 to 9999"):
@@ -552,6 +532,9 @@ def test_without_keys_no_table_says_whose_its_rows_are(tmp_path):
     }
 
 
+NO_ROOM = OSError(errno.ENOSPC, "no room")
+
+
 def _spoilt(change):
     """`recode` with one table changed afterwards."""
 
@@ -569,9 +552,7 @@ def _move_a_row(drafts):
     person = visits["person"].to_list()
     other = next(i for i, name in enumerate(person) if name != person[0])
     person[0], person[other] = person[other], person[0]
-    drafts["visits"] = DraftTable(
-        visits.with_columns(person=pl.Series(person)), drafts["visits"].rows
-    )
+    _overwrite(drafts, "visits", person=pl.Series(person))
 
 
 def _add_a_row(drafts):
@@ -580,14 +561,16 @@ def _add_a_row(drafts):
     drafts["visits"] = DraftTable(pl.concat([visits, filler]), np.append(rows, rows[0]))
 
 
+def _overwrite(drafts, name, **cells):
+    drafts[name] = DraftTable(drafts[name].frame.with_columns(**cells), drafts[name].rows)
+
+
 def _sharpen_a_cell(drafts):
-    people = drafts["people"].frame
-    drafts["people"] = DraftTable(people.with_columns(age=pl.lit("0")), drafts["people"].rows)
+    _overwrite(drafts, "people", age=pl.lit("0"))
 
 
 def _change_a_value(drafts):
-    drugs = drafts["drugs"].frame
-    drafts["drugs"] = DraftTable(drugs.with_columns(drug=pl.lit("x")), drafts["drugs"].rows)
+    _overwrite(drafts, "drugs", drug=pl.lit("x"))
 
 
 @pytest.mark.parametrize("change", [_move_a_row, _add_a_row, _sharpen_a_cell, _change_a_value])
@@ -599,9 +582,7 @@ def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch
 
 
 def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "no room")
-
+    fail = Mock(side_effect=NO_ROOM)
     given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
     monkeypatch.setattr(linked_drafts, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
@@ -742,35 +723,34 @@ def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
 
 
 def test_numbers_of_every_table_are_typed(tmp_path):
-    tables = json.loads(json.dumps(POLICY["tables"]))
-    tables["visits"]["attributes"]["cost"] = {"role": "sensitive", "type": "number"}
-    visits = world()["visits"].with_columns(cost=pl.int_range(pl.len()))
-    asked = policy(tables=tables, write={"types": "typed"})
-    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
-    assert pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"].dtype == pl.Int64
-    assert shoal.audit(str(tmp_path / "out"), asked).holds
+    cost = typed_costs(tmp_path, "sensitive", pl.int_range(pl.len()))
+    assert cost.dtype == pl.Int64
 
 
 @pytest.mark.parametrize("role", ["sensitive", "plain"])
 def test_numbers_that_are_written_in_several_ways_are_typed_as_one(tmp_path, role):
-    tables = json.loads(json.dumps(POLICY["tables"]))
-    tables["visits"]["attributes"]["cost"] = {"role": role, "type": "number"}
-    ways = pl.Series("cost", ["35", "035", "35.0"])
-    visits = world()["visits"]
-    visits = visits.with_columns(ways.gather(np.arange(visits.height) % len(ways)))
-    asked = policy(tables=tables, write={"types": "typed"})
-    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
-    cost = pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"]
+    ways = pl.Series(["35", "035", "35.0"]).gather(np.arange(world()["visits"].height) % 3)
+    cost = typed_costs(tmp_path, role, ways)
     assert cost.dtype == pl.Int64
     assert cost.unique().to_list() == [35]
-    assert shoal.audit(tmp_path / "out", asked, original=world() | {"visits": visits}).holds
+
+
+def typed_costs(folder, role, cost):
+    """As visits are published with a cost of each; the audit finds it, too."""
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["attributes"]["cost"] = {"role": role, "type": "number"}
+    frames = world() | {"visits": world()["visits"].with_columns(cost=cost)}
+    asked = policy(tables=tables, write={"types": "typed"})
+    shoal.publish(frames, asked, output=folder / "out")
+    assert shoal.audit(str(folder / "out"), asked).holds
+    assert shoal.audit(folder / "out", asked, original=frames).holds
+    return pl.read_parquet(folder / "out" / "visits.parquet")["cost"]
 
 
 def test_nothing_that_is_read_is_overwritten(folder):
     shoal.publish(world(), policy(), output="clinic.sqlite")
     Path("clinic").mkdir()
-    for table, frame in world().items():
-        frame.write_csv(f"clinic/{table}.csv")
+    written(Path("clinic"))
     for source, output in (
         ("clinic", "clinic"),
         ("clinic", "clinic/out.xlsx"),
@@ -830,30 +810,22 @@ def visited(visits, age=None, **method):
     person by person; age: what the policy says of people's.
     """
     rows = [(f"p{i}", *visit) for i, own in enumerate(visits) for visit in own]
+    people = {"patient": [f"p{i}" for i in range(len(visits))], "age": AGES[: len(visits)]}
     frames = {
-        "people": pl.DataFrame(
-            {"patient": [f"p{i}" for i in range(len(visits))], "age": AGES[: len(visits)]}
-        ),
+        "people": pl.DataFrame(people),
         "visits": pl.DataFrame(rows, ["person", "kind", "cost"], orient="row"),
     }
     kinds = {"urgent": ["er", "car"], "planned": ["by", "with"]}
-    asked = content_of(
-        {"patient": "subject", "age": age or {"role": "drop"}},
-        2,
-        tables={
-            "visits": {
-                "parent": {"people": "person"},
-                "rows": {"known": 2},
-                "attributes": {
-                    "kind": {"role": "quasi", "hierarchy": {"tree": kinds}},
-                    "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
-                },
-            }
+    table = {
+        "parent": {"people": "person"},
+        "rows": {"known": 2},
+        "attributes": {
+            "kind": {"role": "quasi", "hierarchy": {"tree": kinds}},
+            "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
         },
-        method={"name": "items"} | method,
-        seed=1,
-    )
-    return asked, frames
+    }
+    own, method = {"patient": "subject", "age": age or "drop"}, {"name": "items"} | method
+    return content_of(own, 2, tables={"visits": table}, method=method, seed=1), frames
 
 
 def test_cells_cover_what_is_withheld_because_few_have_more_rows_in_them(tmp_path):
@@ -882,18 +854,9 @@ def test_rows_of_people_who_look_alike_are_published_alike(tmp_path, age):
     """
     one = [[("with", 0)], [("with", 0)], [("er", 1), ("by", 4), ("er", 2)]]
     other = [[("by", 2), ("by", 3), ("car", 0)], [("car", 2), ("with", 2), ("with", 0)]]
-    asked, frames = visited(
-        [
-            one[0],
-            *other,
-            [("with", 4)],
-            *one[1:],
-            [("by", 0), ("by", 3), ("car", 1)],
-            [("car", 2), ("car", 4), ("with", 4)],
-        ],
-        age,
-        size=4,
-    )
+    rest = [[("by", 0), ("by", 3), ("car", 1)], [("car", 2), ("car", 4), ("with", 4)]]
+    everybody = [one[0], *other, [("with", 4)], *one[1:], *rest]
+    asked, frames = visited(everybody, age, size=4)
     shoal.publish(frames, asked, output=tmp_path / "out")
     beside = shoal.audit(tmp_path / "out", asked, original=frames)
     assert beside["linked"]["matching"]["below"] == 0
@@ -976,20 +939,12 @@ def test_exact_gaps_take_no_row_without_a_date_and_nobody_without_an_anchor(tmp_
     days[1] = ("p0", "")
     visits = pl.DataFrame(days, schema=["patient", "day"], orient="row")
     given = {"people": pl.DataFrame({"patient": [f"p{i}" for i in range(7)]}), "visits": visits}
-    content = {
-        **POLICY,
-        "attributes": {"patient": {"role": "subject"}},
-        "tables": {
-            "visits": {
-                "parent": {"people": "patient"},
-                "attributes": {"day": {"role": "quasi", "type": "date"}},
-            }
-        },
-        "assume": ["one-date-known"],
-        "anchor": {"first": "visits.day", "gaps": "exact"},
-        "promises": [{"model": "k-anonymity", "k": 4}],
-    }
-    asked = shoal.Policy.from_dict(content)
+    asked = policy(
+        attributes={"patient": {"role": "subject"}},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": {"day": DATE}}},
+        assume=["one-date-known"],
+        anchor={"first": "visits.day", "gaps": "exact"},
+    )
     released = {
         "people": given["people"].with_columns(pl.lit("2024-01-01").alias("anchor.day")),
         "visits": visits,
@@ -1013,10 +968,9 @@ def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_
         "people": pl.DataFrame({"patient": [f"p{i}" for i in range(8)], "born": born}),
         "visits": pl.DataFrame({"patient": [f"p{i}" for i in range(4)], "day": "2020-01-10"}),
     }
-    attributes = {"day": {"role": "quasi", "type": "date"}}
     asked = policy(
-        attributes={"patient": {"role": "subject"}, "born": attributes["day"]},
-        tables={"visits": {"parent": {"people": "patient"}, "attributes": attributes}},
+        attributes={"patient": {"role": "subject"}, "born": DATE},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": {"day": DATE}}},
     )
     done = shoal.publish(frames, asked, output=tmp_path / "out")
     people = rows_of(tmp_path / "out", "people")
@@ -1033,14 +987,9 @@ def keyless(tmp_path):
         "visits": pl.DataFrame({"visit": range(12), "patient": range(12), "codes": "a;b"}),
     }
     attributes = {"codes": POLICY["attributes"]["wards"] | {"known": "all"}}
-    asked = policy(
-        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
-        tables={
-            "visits": {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
-        },
-        anchor=None,
-        keys="none",
-    )
+    visits = {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
+    own = {name: POLICY["attributes"][name] for name in ("patient", "age")}
+    asked = policy(attributes=own, tables={"visits": visits}, anchor=None, keys="none")
     return shoal.publish(frames, asked, output=tmp_path / "out").certificate
 
 
@@ -1083,8 +1032,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_a_trace_goes_to_no_folder_that_is_read(tmp_path, name):
     folder = tmp_path / "clinic"
     folder.mkdir()
-    for table, frame in world().items():
-        frame.write_csv(folder / f"{table}.csv")
+    written(folder)
     before = (folder / "people.csv").read_bytes()
     for source in (folder, {n: folder / f"{n}.csv" for n in world()}):
         trace = folder / (name if source == folder else "people.csv")
@@ -1101,13 +1049,23 @@ def test_a_trace_goes_to_no_release(tmp_path, output, trace):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_report_goes_beside_a_database_without_a_table(folder, request):
+def written(folder):
+    """The tables as files of a folder."""
     for name, frame in world().items():
-        frame.write_csv(f"{name}.csv")
+        frame.write_csv(folder / f"{name}.csv")
+
+
+@pytest.fixture
+def clinic(folder):
+    """The words that name the tables for the command, which stand beside their policy."""
+    written(folder)
     Path("p.json").write_text(json.dumps(POLICY))
-    words = ["people.csv", *(f"--table={name}={name}.csv" for name in ("visits", "drugs"))]
+    return ["people.csv", "--table=visits=visits.csv", "--table=drugs=drugs.csv"]
+
+
+def test_a_report_goes_beside_a_database_without_a_table(clinic, request):
     run = request.getfixturevalue("shoal")
-    done = run("publish", *words, *"-p p.json -o sqlite:///out.db --report r.html".split())
+    done = run("publish", *clinic, *"-p p.json -o sqlite:///out.db --report r.html".split())
     assert (done.status, Path("r.html").is_file()) == (0, True), done.err
     refused = run("audit", "out.db", *"-p p.json -o out.db --replace".split())
     assert (refused.status, "is also another file" in refused.err) == (2, True), refused.err
@@ -1122,51 +1080,33 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
 
 
-def test_a_report_without_room_says_that_the_release_is_out(folder, monkeypatch, shoal):
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "no room")
-
-    for name, frame in world().items():
-        frame.write_csv(f"{name}.csv")
-    Path("p.json").write_text(json.dumps(POLICY))
-    monkeypatch.setattr(pages, "write_page", fail)
-    tables = [f"--table={name}={name}.csv" for name in ("visits", "drugs")]
-    done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
-    assert done.status == 2
+def test_a_report_without_room_says_that_the_release_is_out(clinic, monkeypatch, shoal):
+    monkeypatch.setattr(pages, "write_page", Mock(side_effect=NO_ROOM))
+    done = shoal("publish", *clinic, *"-p p.json -o out --report r.html".split(), status=2)
     assert "'out' is published; what is written beside it failed" in done.err
-    assert (folder / "out" / "certificate.json").exists()
+    assert Path("out/certificate.json").exists()
 
 
-def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
-    run = request.getfixturevalue("shoal")
-    for name, frame in world().items():
-        frame.write_csv(tmp_path / f"{name}.csv")
-    asked, out = tmp_path / "policy.json", tmp_path / "out"
-    asked.write_text(json.dumps(POLICY))
-    further = [f"--table={name}={tmp_path / name}.csv" for name in ("visits", "drugs")]
-    call = ["publish", str(tmp_path / "people.csv"), "-p", str(asked), "-o", str(out), *further]
-    refused = run(*call, "--explain", "--attack", "all")
-    assert refused.status == 2
+def test_the_command_publishes_files_and_refuses_what_is_of_one_table(clinic, request):
+    run, out = request.getfixturevalue("shoal"), Path("out")
+    call = ["publish", "-p", "p.json", *clinic, "-o", "out"]
+    refused = run(*call, "--explain", "--attack", "all", status=2)
     assert "--explain, --attack: of one table" in refused.err
     assert "judged together" not in refused.err
     assert not out.exists()
-    done = run(*call)
-    assert done.status == 0, done.err
+    done = run(*call, status=0)
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
-    others = tmp_path / "others.yaml"
-    others.write_text(json.dumps({"releases": [{"file": str(out), "policy": str(asked)}]}))
-    audit = ["audit", str(out), *call[2:4], "--original", str(tmp_path / "people.csv")]
-    for verb in (call, audit):
-        refused = run(*verb, "--others", str(others))
-        assert refused.status == 2
+    others = {"releases": [{"file": "out", "policy": "p.json"}]}
+    Path("others.yaml").write_text(json.dumps(others))
+    for verb in (call, "audit out -p p.json --original people.csv".split()):
+        refused = run(*verb, "--others", "others.yaml", status=2)
         assert "whose releases are not judged together: publish them once" in refused.err
     for more, way_out in (
         ((), "'shoal audit FOLDER --original FOLDER' tries to find everybody"),
         (("--person", "1"), "name the file that 'publish --trace' wrote"),
     ):
-        done = run("attack", str(out), "-p", str(asked), "--original", str(out), *more)
-        assert done.status == 2
+        done = run(*"attack out -p p.json --original out".split(), *more, status=2)
         assert way_out in done.err
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.reading import read_linked_tables
 from shoal.data.linked import PEOPLE
@@ -18,32 +19,26 @@ from shoal.policy.binding.linked_files import read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem
 
 FIRST = date(2021, 3, 1)
-POLICY = {
-    "version": 1,
-    "attributes": {"patient": {"role": "subject"}},
-    "tables": {
-        "visits": {
-            "parent": {"people": "patient"},
-            "attributes": {"day": {"role": "quasi", "type": "date"}},
-        }
-    },
-    "anchor": {"first": "visits.day", "gaps": "exact"},
-    "assume": ["one-date-known"],
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+VISITS = {"parent": {"people": "patient"}, "attributes": {"day": {"role": "quasi", "type": "date"}}}
+POLICY = content_of(
+    {"patient": "subject"},
+    tables={"visits": VISITS},
+    anchor={"first": "visits.day", "gaps": "exact"},
+    assume=["one-date-known"],
+)
 PROBLEM = LinkedProblem(shoal.Policy.from_dict(POLICY))
+
+
+def visits_of(people, named):
+    rows = [(named(i), str(FIRST + timedelta(day))) for i, own in enumerate(people) for day in own]
+    return pl.DataFrame(rows, ["patient", "day"], orient="row")
 
 
 def tables_of(people):
     """people: the days of each, from the first of March 2021."""
     frames = {
         "people": pl.DataFrame({"patient": [f"p{i}" for i in range(len(people))]}),
-        "visits": pl.DataFrame(
-            {
-                "patient": [f"p{i}" for i, days in enumerate(people) for _ in days],
-                "day": [str(FIRST + timedelta(day)) for days in people for day in days],
-            }
-        ),
+        "visits": visits_of(people, "p{}".format),
     }
     return bound_linked(read_linked(frames, PROBLEM).tables, PROBLEM)
 
@@ -91,21 +86,11 @@ def audited(people, lo, hi):
     tables = tables_of(people)
     gaps = [[day - min(days) for day in days] for days in people]
     hull = f"[{FIRST + timedelta(lo)}, {FIRST + timedelta(hi)}]"
+    shown = {"anchor.day": str(FIRST), "anchor.hull": hull, "visits.rows": "2"}
+    numbers = pl.DataFrame({"patient": [str(i + 1) for i in range(len(people))]})
     release = {
-        "people": pl.DataFrame(
-            {
-                "patient": [str(i + 1) for i in range(len(people))],
-                "anchor.day": [str(FIRST)] * len(people),
-                "anchor.hull": [hull] * len(people),
-                "visits.rows": ["2"] * len(people),
-            }
-        ),
-        "visits": pl.DataFrame(
-            {
-                "patient": [str(i + 1) for i, own in enumerate(gaps) for _ in own],
-                "day": [str(FIRST + timedelta(gap)) for own in gaps for gap in own],
-            }
-        ),
+        "people": numbers.with_columns(pl.lit(cell).alias(name) for name, cell in shown.items()),
+        "visits": visits_of(gaps, lambda i: str(i + 1)),
     }
     schemas = {table.name: table.schema for table in tables.tree.tables}
     read = read_linked_tables(read_linked_release(release, PROBLEM).tables, PROBLEM, schemas)

@@ -2,14 +2,12 @@
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
 import published
-from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.alpha_k import AlphaKAnonymity
 
@@ -36,16 +34,12 @@ def test_asks_the_share_of_designated_values_and_k(classes, alpha, k, designated
 
 @pytest.mark.parametrize(("having", "holds"), [(3, True), (4, False)])
 def test_a_share_of_exactly_alpha_holds_and_one_more_subject_fails(having, holds):
-    column = SensitiveColumn(
-        "s", np.array([0] * having + [1] * (10 - having), dtype=np.int32), 2, labels=("a", "b")
-    )
-    classes = Classes(np.zeros(10, dtype=np.int32), 1, None, {"s": column})
+    classes = published.of_column([0] * having + [1] * (10 - having), labels=("a", "b"))
     assert AlphaKAnonymity("s", 0.3, 2, ("a",)).holds(classes)[0] == holds
 
 
 def test_a_certificate_names_no_designated_value_and_states_k():
-    column = SensitiveColumn("s", np.array([0, 1, 1], dtype=np.int32), 2, labels=("a", "b"))
-    classes = Classes(np.zeros(3, dtype=np.int32), 1, None, {"s": column})
+    classes = published.of_column([0, 1, 1], labels=("a", "b"))
     report = AlphaKAnonymity("s", 0.5, 4, ("a",)).report(classes)
     assert (report["k"], report["k_measured"], report["designated"], report["holds"]) == (
         4,
@@ -57,11 +51,8 @@ def test_a_certificate_names_no_designated_value_and_states_k():
 
 
 def test_values_of_a_column_without_labels_are_refused():
-    classes = Classes(
-        np.zeros(2, dtype=np.int32), 1, None, {"s": SensitiveColumn("s", np.zeros(2, np.int32), 1)}
-    )
     with pytest.raises(InputError, match="can't be named"):
-        AlphaKAnonymity("s", 0.5, 2, ("a",)).measure(classes)
+        AlphaKAnonymity("s", 0.5, 2, ("a",)).measure(published.of_column([0, 0]))
 
 
 @pytest.mark.parametrize(

@@ -67,17 +67,12 @@ def test_what_is_close_together_is_close_on_each_attribute_alone(classes, t):
 
 @given(published.classes(names=("s", "u")), LIMITS)
 def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
-    template = Classes(
-        np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive
-    )
     rest = np.where(classes.labels < 0, classes.count, classes.labels)
-    everyone = Classes(rest, classes.count + 1, classes.subjects, classes.sensitive)
+    everyone = published.relabelled(classes, rest, classes.count + 1)
     promise = TCloseness(JOINT, t, joint=True)
-    expected = promise.holds(everyone)[: classes.count]
-    assert (
-        BoundPromises([promise], template).holds(classes.labels, classes.count).tolist()
-        == expected.tolist()
-    )
+    bound = BoundPromises([promise], published.in_one_class(everyone))
+    found = bound.holds(classes.labels, classes.count)
+    assert found.tolist() == promise.holds(everyone)[: classes.count].tolist()
 
 
 def test_values_that_are_close_apart_may_be_far_together():
@@ -115,19 +110,12 @@ def test_together_needs_two_attributes():
 
 
 def policy(method, t):
-    return shoal.Policy.from_dict(
-        content_of(
-            {
-                "age": {"role": "quasi", "type": "number"},
-                "disease": {"role": "sensitive"},
-                "charge": {"role": "sensitive", "type": "number"},
-            },
-            4,
-            {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True},
-            method={"name": method},
-            other="drop",
-        )
-    )
+    numbers = {"age": {"role": "quasi", "type": "number"}}
+    numbers["charge"] = {"role": "sensitive", "type": "number"}
+    close = {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True}
+    attributes = {"disease": "sensitive"} | numbers
+    content = content_of(attributes, 4, close, method={"name": method}, other="drop")
+    return shoal.Policy.from_dict(content)
 
 
 def people(n=300):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import naive
 import published
-from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import promise as exact
 from shoal.privacy.l_diversity import LDiversity, reaches_entropy
@@ -24,9 +23,7 @@ def counts_of(classes):
 
 
 def one_class(*counts):
-    codes = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
-    column = SensitiveColumn("s", codes, len(counts))
-    return Classes(np.zeros(len(codes), dtype=np.int32), 1, None, {"s": column})
+    return published.of_column(np.repeat(np.arange(len(counts)), counts))
 
 
 @given(published.classes(), st.integers(1, 5))

@@ -43,22 +43,17 @@ PROMISES = [
 ]
 
 
-def table(codes, subjects=None, distance="equal"):
-    codes = np.array(codes, dtype=np.int32)
-    labels = tuple(f"secret {place}" for place in range(int(codes.max()) + 1))
-    column = SensitiveColumn("s", codes, len(labels), distance, labels=labels)
-    people = None if subjects is None else np.array(subjects, dtype=np.int32)
-    return Classes(np.zeros(len(codes), dtype=np.int32), 1, people, {"s": column})
+def table(codes, subjects=None):
+    labels = tuple(f"secret {place}" for place in range(max(codes) + 1))
+    return published.of_column(codes, None, subjects, labels=labels)
 
 
 @given(published.classes(), st.sets(st.integers(0, len(PROMISES) - 1)), st.data())
 def test_hold_is_what_every_promise_says_of_a_full_labelling(classes, chosen, data):
     models = [PROMISES[i] for i in sorted(chosen)]
-    template = Classes(
-        np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive
-    )
     labels = np.maximum(classes.labels, 0)
-    labelled = Classes(labels, classes.count, classes.subjects, classes.sensitive)
+    labelled = published.relabelled(classes, labels, classes.count)
+    template = published.in_one_class(labelled)
     expected = np.bincount(labels, minlength=classes.count) > 0
     for model in models:
         expected &= model.holds(labelled)
@@ -69,16 +64,10 @@ def test_hold_is_what_every_promise_says_of_a_full_labelling(classes, chosen, da
 
 @given(published.classes(), st.sampled_from([0.1, 0.2, 0.25, 0.5]))
 def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
-    template = Classes(
-        np.zeros(len(classes.labels), np.int32), 1, classes.subjects, classes.sensitive
-    )
     # where nobody is left out, the whole table is what it is compared with anyway
-    everyone = Classes(
-        np.where(classes.labels < 0, classes.count, classes.labels),
-        classes.count + 1,
-        classes.subjects,
-        classes.sensitive,
-    )
+    labels = np.where(classes.labels < 0, classes.count, classes.labels)
+    everyone = published.relabelled(classes, labels, classes.count + 1)
+    template = published.in_one_class(everyone)
     expected = TCloseness("s", t).holds(everyone)[: classes.count]
     bound = BoundPromises([TCloseness("s", t)], template)
     assert bound.holds(classes.labels, classes.count).tolist() == expected.tolist()
@@ -141,10 +130,10 @@ def test_an_empty_class_holds_nothing():
 def test_promises_restricted_to_some_records_take_these_for_the_whole_table(classes, data):
     n = len(classes.labels)
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool)
-    template = Classes(np.zeros(n, np.int32), 1, classes.subjects, classes.sensitive)
+    template = published.relabelled(classes, np.zeros(n, np.int32), 1)
     labels = np.where(kept, classes.labels, -1)
-    some = Classes(labels, classes.count, classes.subjects, classes.sensitive)
-    everybody = Classes(np.where(kept, 0, -1), 1, classes.subjects, classes.sensitive)
+    some = published.relabelled(classes, labels, classes.count)
+    everybody = published.in_one_class(classes, kept)
     for model in (TCloseness("s", 0.2), BetaLikeness("s", 0.5), KAnonymity(2)):
         bound = BoundPromises([model], template).restricted_to(kept)
         expected = model.against(everybody)(some) & (some.sizes > 0)
@@ -338,9 +327,8 @@ def without_missing(labels, columns, missing, ask):
     ("labels", "is_said"), [([0, 0, 1, 1], True), ([0, 0, 1, -1], False)], ids=["kept", "withheld"]
 )
 def test_a_missing_value_that_is_compared_with_the_table_is_said(make, labels, is_said):
-    column = SensitiveColumn("a", np.array([0, 1, 0, 2], dtype=np.int32), 3, missing=1)
-    classes = Classes(np.array(labels, dtype=np.int32), 2, None, {"a": column})
-    promise = make(("a",))
+    classes = published.of_column([0, 1, 0, 2], labels, missing=1)
+    promise = make(("s",))
     whole = promise.report(classes)
     parts = [promise.part(part, classes) for part in (classes, classes)]
     assert whole.get("measured_with_missing", False) is is_said
@@ -353,28 +341,21 @@ def test_what_is_measured_without_missing_values_is_as_counted_by_hand(data):
     labels = [sorted({*labels}).index(one) for one in labels]
     cells = st.lists(st.integers(0, 3), min_size=len(labels), max_size=len(labels))
     columns = [data.draw(cells), data.draw(cells)]
-    classes = Classes(
-        np.array(labels, dtype=np.int32),
-        max(labels) + 1,
-        None,
-        {
-            name: SensitiveColumn(name, np.array(codes, dtype=np.int32), 4, missing=1)
-            for name, codes in zip("ab", columns, strict=True)
-        },
-    )
+    sensitive = {
+        name: SensitiveColumn(name, np.array(codes, dtype=np.int32), 4, missing=1)
+        for name, codes in zip("ab", columns, strict=True)
+    }
+    classes = Classes(np.array(labels, dtype=np.int32), max(labels) + 1, None, sensitive)
 
     def share(kept):
         return max(kept.count(one) for one in kept) / len(kept) if kept else 0.0
 
     distinct = without_missing(labels, columns, 3, lambda kept: len({*kept}))
     shares = without_missing(labels, columns[:1], 3, share)
+    of_one = without_missing(labels, columns[:1], 3, lambda kept: len({*kept}))
     for promise, expected, better in (
         (PSensitiveKAnonymity(("a", "b"), 2, 2), min(distinct), min),
-        (
-            LDiversity("a", 2),
-            min(without_missing(labels, columns[:1], 3, lambda v: len({*v}))),
-            min,
-        ),
+        (LDiversity("a", 2), min(of_one), min),
         (AlphaKAnonymity("a", 0.5, 2), max(shares), max),
     ):
         report = promise.report(classes)

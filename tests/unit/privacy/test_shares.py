@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import naive
 import published
-from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
@@ -33,11 +32,8 @@ def occupied(classes):
 
 def one_class(inside, outside):
     """Class 0 with these numbers of records of the values, class 1 with the others of the table."""
-    codes = np.concatenate(
-        [np.repeat(np.arange(len(part)), part) for part in (inside, outside)]
-    ).astype(np.int32)
-    labels = np.repeat([0, 1], [sum(inside), sum(outside)]).astype(np.int32)
-    return Classes(labels, 2, None, {"s": SensitiveColumn("s", codes, len(inside))})
+    codes = np.concatenate([np.repeat(np.arange(len(part)), part) for part in (inside, outside)])
+    return published.of_column(codes, np.repeat([0, 1], [sum(inside), sum(outside)]))
 
 
 @given(published.classes(), BETAS)
@@ -108,9 +104,7 @@ def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
 @pytest.mark.parametrize("promise", MODELS, ids=str)
 @given(classes=published.classes())
 def test_everybody_in_one_class_holds(promise, classes):
-    whole_table = Classes(
-        np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive
-    )
+    whole_table = published.in_one_class(classes)
     assert promise.holds(whole_table)[0] == (classes.labels >= 0).any()
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import naive
 import published
-from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import promise as parameters
 from shoal.privacy.t_closeness import TCloseness
@@ -73,11 +72,8 @@ def test_of_several_attributes_the_worst_counts(classes, t):
 
 def two_halves(first):
     """Two classes of 20 over two values, `first` of the first class having the first value."""
-    codes = np.array(
-        [0] * first + [1] * (20 - first) + [1] * first + [0] * (20 - first), dtype=np.int32
-    )
-    column = SensitiveColumn("s", codes, 2)
-    return Classes(np.repeat([0, 1], 20).astype(np.int32), 2, None, {"s": column})
+    codes = [0] * first + [1] * (20 - first) + [1] * first + [0] * (20 - first)
+    return published.of_column(codes, np.repeat([0, 1], 20))
 
 
 def test_a_distance_of_exactly_t_holds_although_floats_say_otherwise():
@@ -92,21 +88,17 @@ def test_a_distance_one_unit_beyond_t_fails(first, t):
 
 def test_a_subject_counts_once_for_each_of_its_values():
     # subject 0 says "a" three times: class and table are one "a" and one "b" each, at distance 0
-    column = SensitiveColumn("s", np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), 2)
-    subjects = np.array([0, 0, 0, 1, 2, 3], dtype=np.int32)
-    classes = Classes(np.array([0, 0, 0, 0, 1, 1], dtype=np.int32), 2, subjects, {"s": column})
+    classes = published.of_column([0, 0, 0, 1, 0, 1], [0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 2, 3])
     assert TCloseness("s", 0.0).holds(classes).all()
 
 
 def test_suppressed_records_are_no_part_of_the_table():
-    column = SensitiveColumn("s", np.array([0, 1, 2, 2], dtype=np.int32), 3)
-    classes = Classes(np.array([0, 0, -1, -1], dtype=np.int32), 1, None, {"s": column})
+    classes = published.of_column([0, 1, 2, 2], [0, 0, -1, -1])
     assert TCloseness("s", 0.0).holds(classes).all()
 
 
 def test_a_single_value_is_at_distance_zero():
-    column = SensitiveColumn("s", np.zeros(4, dtype=np.int32), 1, "ordered")
-    classes = Classes(np.array([0, 0, 1, 1], dtype=np.int32), 2, None, {"s": column})
+    classes = published.of_column([0, 0, 0, 0], [0, 0, 1, 1], distance="ordered")
     assert TCloseness("s", 0.0).report(classes)["measured"] == 0.0
 
 
@@ -114,12 +106,8 @@ def test_a_single_value_is_at_distance_zero():
 def test_a_union_is_no_farther_than_the_farther_of_two(classes, t):
     promise = TCloseness("s", t)
     measured, holds = promise.judge(classes)
-    merged = Classes(
-        np.where(classes.labels == 1, 0, classes.labels),
-        classes.count,
-        classes.subjects,
-        classes.sensitive,
-    )
+    labels = np.where(classes.labels == 1, 0, classes.labels)
+    merged = published.relabelled(classes, labels, classes.count)
     if classes.count > 1 and not np.isnan(measured[:2]).any():
         assert promise.measure(merged)[0] <= measured[:2].max() + 1e-12
         assert promise.holds(merged)[0] or not holds[:2].all()
@@ -127,9 +115,7 @@ def test_a_union_is_no_farther_than_the_farther_of_two(classes, t):
 
 @given(published.classes())
 def test_everybody_in_one_class_is_at_distance_zero(classes):
-    whole_table = Classes(
-        np.where(classes.labels >= 0, 0, -1), 1, classes.subjects, classes.sensitive
-    )
+    whole_table = published.in_one_class(classes)
     if (whole_table.labels >= 0).any():
         assert TCloseness("s", 0.0).holds(whole_table)[0]
 
@@ -152,9 +138,7 @@ def test_classes_of_a_part_are_judged_against_the_table_they_are_part_of(classes
     promise = TCloseness("s", t)
     measured, holds = promise.judge(classes)
     for which in range(classes.count):
-        alone = Classes(
-            np.where(classes.labels == which, 0, -1), 1, classes.subjects, classes.sensitive
-        )
+        alone = published.in_one_class(classes, classes.labels == which)
         found, kept = promise.judged_against(classes, alone)
         assert found == pytest.approx(measured[[which]], nan_ok=True)
         assert kept.tolist() == [holds[which]]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import naive_streams
 from shoal.data.stream import Arrivals, Space
+from shoal.errors import PromiseError
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.kernels import grown_clusters, nearest_clusters
 from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
@@ -28,14 +29,10 @@ def buffers(draw):
     values = np.column_stack(
         [rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]
     ).astype(float)
-    people = (
-        rng.integers(0, draw(st.integers(1, 12)), n).astype(np.int32) if draw(st.booleans()) else []
-    )
-    dense = (
-        np.unique(people, return_inverse=True)[1].astype(np.int32)
-        if len(people)
-        else np.zeros(0, np.int32)
-    )
+    dense = np.zeros(0, np.int32)
+    if draw(st.booleans()):
+        people = rng.integers(0, draw(st.integers(1, 12)), n)
+        dense = np.unique(people, return_inverse=True)[1].astype(np.int32)
     return values, dense, rng.permutation(n), draw(st.integers(2, 6))
 
 
@@ -47,22 +44,17 @@ def test_condensing_is_what_plain_python_finds(rule, case):
     rules = {"knn": nearest_clusters.BY_NEAREST, "paper": nearest_clusters.OWN_ONLY}
     own = space()
     near, leaf = own.scaled_positions(values), own.leaf(values)
-    costs = naive_streams.Costs(near, leaf, *own.costs)
+    costs, given = naive_streams.Costs(near, leaf, *own.costs), (near, leaf, people, picks, k)
+    asked, more = (people.tolist(), picks.tolist(), k), {}
     if rule == "grow":
-        labels, count = grown_clusters.grown(near, leaf, people, picks, k, *own.costs)
-        plain, made = naive_streams.condensed(costs, people.tolist(), picks.tolist(), k, "grow")
+        labels, count = grown_clusters.grown(*given, *own.costs)
     elif rule == "near":
-        labels, count = grown_clusters.grown_near(near, leaf, people, picks, k, 2, *own.costs)
-        plain, made = naive_streams.condensed(
-            costs, people.tolist(), picks.tolist(), k, "near", reach=2
-        )
+        labels, count = grown_clusters.grown_near(*given, 2, *own.costs)
+        more = {"reach": 2}
     else:
-        labels, count = nearest_clusters.nearest(
-            near, leaf, people, picks, k, rules[rule], *own.costs
-        )
-        plain, made = naive_streams.condensed(
-            costs, people.tolist(), picks.tolist(), k, "knn", rule == "paper"
-        )
+        labels, count = nearest_clusters.nearest(*given, rules[rule], *own.costs)
+    kind = "knn" if rule in rules else rule
+    plain, made = naive_streams.condensed(costs, *asked, kind, rule == "paper", **more)
     assert count == made
     assert [None if c < 0 else c for c in labels.tolist()] == plain
     if count:
@@ -143,8 +135,6 @@ def test_a_missing_number_that_suppresses_is_covered_by_nothing():
 
 def test_the_paper_lets_members_share_people_and_strict_does_not():
     """Reading D3: with few people, some cluster of the paper's has fewer than k of them."""
-    from shoal.errors import PromiseError
-
     frame = stream_of(300, people=8)
     with pytest.raises(PromiseError, match="does not hold in a new class"):
         run(policy_of(k=6, delta=100, preset="paper"), frame)

@@ -290,12 +290,9 @@ def test_another_stream_is_not_resumed(tmp_path):
         streamed(tmp_path, policy, sink=f"{tmp_path}/other/")
     with pytest.raises(CheckpointError, match="the checkpoint is new"):
         streamed(tmp_path, policy, checkpoint=tmp_path / "new")
+    of_a_file = StreamOptions(f"{tmp_path}/in/000.csv", f"{tmp_path}/o.csv", tmp_path / "state")
     with pytest.raises(CheckpointError, match="another kind of stream"):
-        stream_file(
-            StreamOptions(f"{tmp_path}/in/000.csv", f"{tmp_path}/o.csv", tmp_path / "state"),
-            policy,
-            progress=print,
-        )
+        stream_file(of_a_file, policy, progress=print)
     write(frame[:5], tmp_path / "in" / "001.csv")
     with pytest.raises(CheckpointError, match="1 of its files changed"):
         streamed(tmp_path, policy)
@@ -462,13 +459,11 @@ def test_workers_who_do_not_see_the_checkpoint_commit_nothing(tmp_path, monkeypa
     for shard in range(SHARDS):
         shard_folder(elsewhere, shard).mkdir(parents=True)
     usual = sharded.Advance
-    monkeypatch.setattr(
-        sharded,
-        "Advance",
-        lambda asked, *more: usual(
-            replace(asked, options=replace(asked.options, checkpoint=elsewhere)), *more
-        ),
-    )
+
+    def misled(asked, *more):
+        return usual(replace(asked, options=replace(asked.options, checkpoint=elsewhere)), *more)
+
+    monkeypatch.setattr(sharded, "Advance", misled)
     with pytest.raises(CheckpointError, match="not the same folder"):
         streamed(tmp_path, METHODS["fads"])
     assert {path.name for path in tmp_path.iterdir()} == {"in", "elsewhere"}

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -35,20 +36,22 @@ CURE = (
 )
 
 
-@pytest.fixture
-def shop(folder):
-    """A folder with p.csv and policy.yaml, and the shell standing in it."""
+def open_shop(folder):
     purchases.generate(3000, 1).write_csv(folder / "p.csv")
     (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 500"))
     return folder
 
 
+@pytest.fixture
+def shop(folder):
+    """A folder with p.csv and policy.yaml, and the shell standing in it."""
+    return open_shop(folder)
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
     """The shop's stream, published once with a trace."""
-    folder = tmp_path_factory.mktemp("published")
-    purchases.generate(3000, 1).write_csv(folder / "p.csv")
-    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 500"))
+    folder = open_shop(tmp_path_factory.mktemp("published"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert status_of([*STREAM, "-o", "out.csv", "--trace", "t.jsonl"]) == 0
@@ -66,6 +69,19 @@ def traced(published, folder):
 def small_pieces(monkeypatch):
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 20_000)
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 333)
+
+
+@contextmanager
+def changed_lines(name="p.csv"):
+    """The lines of the table, as bytes, to be changed in place."""
+    lines = Path(name).read_bytes().splitlines()
+    yield lines
+    Path(name).write_bytes(b"\n".join(lines) + b"\n")
+
+
+def reworded(line, cell):
+    """The line with another last cell."""
+    return b",".join([*line.split(b",")[:-1], cell])
 
 
 def letters(output="out.csv"):
@@ -270,23 +286,23 @@ def test_quotes_line_breaks_and_empty_cells_pass_through_in_any_pieces(shop, sho
     assert sorted(found.fill_null("")) == sorted(odd.fill_null(""))
 
 
+@pytest.fixture
 def bad_lines(shop):
-    lines = (shop / "p.csv").read_bytes().splitlines()
-    cells = lines[11].split(b",")
-    lines[11] = b",".join([*cells[:2], b"not a number", *cells[3:]])
-    lines[21] = lines[21] + b",one too many"
-    lines[31] = b",".join([b"", *lines[31].split(b",")[1:]])
-    lines[41] = re.sub(b",(shop|web|app|phone),", b",elsewhere,", lines[41])
-    lines[51] = lines[51][:-3] + b"\xff\xfe1"
-    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with changed_lines() as lines:
+        cells = lines[11].split(b",")
+        lines[11] = b",".join([*cells[:2], b"not a number", *cells[3:]])
+        lines[21] = lines[21] + b",one too many"
+        lines[31] = b",".join([b"", *lines[31].split(b",")[1:]])
+        lines[41] = re.sub(b",(shop|web|app|phone),", b",elsewhere,", lines[41])
+        lines[51] = lines[51][:-3] + b"\xff\xfe1"
 
 
 def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(
-    shop, shoal, small_pieces
+    shop, bad_lines, shoal, small_pieces
 ):
-    bad_lines(shop)
-    found = shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--dead-letters", "bad.jsonl")
-    assert found.status == 0
+    found = shoal(
+        *STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--dead-letters", "bad.jsonl", status=0
+    )
     told = [json.loads(line) for line in (shop / "bad.jsonl").read_text().splitlines()]
     assert [(b["record"], b["reason"]) for b in told] == [
         (10, "attribute 'age': no number"),
@@ -306,16 +322,13 @@ def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(
 def test_a_quote_that_was_left_open_costs_one_record(shop, shoal, monkeypatch, piece):
     """Whether a later quote closes it, or none does until the end."""
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", piece)
-    lines = (shop / "p.csv").read_bytes().splitlines()
-    parts = lines[11].split(b",")
-    lines[11] = b",".join([*parts[:3], b'"' + parts[3], *parts[4:]])
-    parts = lines[21].split(b",")
-    lines[21] = b",".join([*parts[:-1], b'"two\nlines"'])  # closes nothing but itself
-    lines[2901] = lines[2901].replace(b",", b',"', 1)
-    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with changed_lines() as lines:
+        parts = lines[11].split(b",")
+        lines[11] = b",".join([*parts[:3], b'"' + parts[3], *parts[4:]])
+        lines[21] = reworded(lines[21], b'"two\nlines"')  # closes nothing but itself
+        lines[2901] = lines[2901].replace(b",", b',"', 1)
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
-    told = letters()
-    assert told == [{"record": at, "reason": "a quote is left open"} for at in (10, 2900)]
+    assert letters() == [{"record": at, "reason": "a quote is left open"} for at in (10, 2900)]
     assert sorted(pl.read_ndjson("t.jsonl")["seq"]) == [
         i for i in range(3000) if i not in (10, 2900)
     ]
@@ -324,20 +337,20 @@ def test_a_quote_that_was_left_open_costs_one_record(shop, shoal, monkeypatch, p
 
 
 def test_a_record_of_more_lines_than_asked_is_a_quote_left_open(shop, shoal):
-    lines = (shop / "p.csv").read_bytes().splitlines()
-    lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"1\n2\n3"'])
-    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with changed_lines() as lines:
+        lines[5] = reworded(lines[5], b'"1\n2\n3"')
     assert shoal(*STREAM, "-o", "a.csv", "--read", "record_lines=3").status == 0
     assert not (shop / "a.csv.dead-letters.jsonl").exists()
     assert shoal(*STREAM, "-o", "b.csv", "--read", "record_lines=2").status == 0
-    told = [one["reason"] for one in letters("b.csv")]
-    assert told == ["a quote is left open", *[f"has 1 cells, not 8; {CURE}"] * 2]
+    assert [one["reason"] for one in letters("b.csv")] == [
+        "a quote is left open",
+        *[f"has 1 cells, not 8; {CURE}"] * 2,
+    ]
 
 
 def test_the_audit_reads_the_source_as_its_stream_did(shop, shoal):
-    lines = (shop / "p.csv").read_bytes().splitlines()
-    lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"' + b"1\n" * 150 + b'"'])
-    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with changed_lines() as lines:
+        lines[5] = reworded(lines[5], b'"' + b"1\n" * 150 + b'"')
     traced = ("-o", "out.csv", "--trace", "t.jsonl")
     assert shoal(*STREAM, *traced, "--read", "record_lines=200").status == 0
     audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "-q")
@@ -352,21 +365,17 @@ def test_the_audit_reads_the_source_as_its_stream_did(shop, shoal):
 def test_a_line_without_end_is_passed_over_and_not_held(shop, shoal, monkeypatch, suffix):
     if suffix == ".jsonl":
         pl.read_csv("p.csv", infer_schema=False).write_ndjson("p.jsonl")
-    lines = (shop / f"p{suffix}").read_bytes().splitlines()
-    at = 100 + (suffix == ".csv")
-    lines.insert(at, b"x" * 300_000)
-    (shop / f"p{suffix}").write_bytes(b"\n".join(lines) + b"\n")
+    with changed_lines(f"p{suffix}") as lines:
+        lines.insert(100 + (suffix == ".csv"), b"x" * 300_000)
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 20_000)
     monkeypatch.setattr("shoal.connectors.feeds.LONGEST", 1 << 16)
     run = ("stream", f"p{suffix}", "-p", "policy.yaml", "-q", "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
-    told = letters()
-    assert told == [{"record": 100, "reason": "is a line longer than 0 MB"}]
+    assert letters() == [{"record": 100, "reason": "is a line longer than 0 MB"}]
     assert json.loads((shop / "out.csv.certificate.json").read_text())["records"]["out"] == 3000
 
 
-def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, shoal):
-    bad_lines(shop)
+def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, bad_lines, shoal):
     found = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", status=2)
     assert "record 10 (the first is 0): attribute 'age': no number" in found.err
     assert not (shop / "out.csv").exists()
@@ -375,9 +384,8 @@ def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, shoal):
 
 
 def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
-    lines = (shop / "p.csv").read_bytes().splitlines()
-    lines[1:26] = [line + b",one too many" for line in lines[1:26]]
-    (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
+    with changed_lines() as lines:
+        lines[1:26] = [line + b",one too many" for line in lines[1:26]]
     told = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q").err.splitlines()
     assert told[0].startswith("shoal: record 0 (the first is 0): ")
     assert len(told) == 21
@@ -389,14 +397,12 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     assert shoal(*run).status == 0
     named = (shop / "policy.yaml").read_text() + "reference: p.csv\n"
     (shop / "named.yaml").write_text(named)
+    traced = "other outputs (without --trace)"
     for more, differing in (
         (("--set", "delta=700"), "another policy (method)"),
         (("--read", "record_lines=7"), "another --read record_lines"),
-        (
-            ("--k", "20", "--trace", "t.jsonl"),
-            "another policy (promises), other outputs (without --trace)",
-        ),
-        (("--trace", "t.jsonl"), "other outputs (without --trace)"),
+        (("--k", "20", "--trace", "t.jsonl"), f"another policy (promises), {traced}"),
+        (("--trace", "t.jsonl"), traced),
         (("-p", "named.yaml"), "another policy (reference), other hierarchies, another reference"),
     ):
         found = shoal(*run, *more, status=2)
@@ -419,10 +425,9 @@ def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     shoal(*run)
     rows = (shop / "out.csv").read_bytes()
-    (shop / "out.csv").write_bytes(rows[:-100])
-    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
-    (shop / "out.csv").write_bytes(rows[:-100] + rows[-100:].upper())
-    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
+    for changed in (rows[:-100], rows[:-100] + rows[-100:].upper()):
+        (shop / "out.csv").write_bytes(changed)
+        assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").unlink()
     assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").write_bytes(rows)
@@ -546,8 +551,9 @@ def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, sh
 
 def test_a_reference_is_refused_where_there_is_no_stream(shop, shoal):
     (shop / "policy.yaml").write_text((shop / "policy.yaml").read_text() + "reference: p.csv\n")
-    found = shoal("publish", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--method", "mondrian")
-    assert found.status == 2
+    found = shoal(
+        "publish", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--method", "mondrian", status=2
+    )
     assert "'reference' is what a stream is compared with" in found.err
 
 
@@ -653,21 +659,23 @@ def test_a_stream_that_can_not_begin_leaves_no_checkpoint(shop, shoal):
     assert (shop / "mine").is_dir()
 
 
+def lacking(state, start):
+    return {name: value for name, value in state.items() if not name.startswith(start)}
+
+
 @pytest.mark.parametrize(
     "change",
     [
         dict,
         lambda state: [],
-        lambda state: {name: value for name, value in state.items() if name != "policy"},
+        lambda state: lacking(state, "policy"),
         lambda state: state | {"place": "x"},
         lambda state: state | {"tally": 5},
         lambda state: state | {"tally": state["tally"] | {"read": "many"}},
         lambda state: state | {"step": None},
         lambda state: state | {"lengths": {"nothing": 3}},
-        lambda state: {name: value for name, value in state.items() if name != "core/known"},
-        lambda state: {
-            name: value for name, value in state.items() if not name.startswith("core/publisher")
-        },
+        lambda state: lacking(state, "core/known"),
+        lambda state: lacking(state, "core/publisher"),
     ],
 )
 def test_a_checkpoint_that_can_not_be_understood_is_damaged(shop, shoal, change):
@@ -676,23 +684,14 @@ def test_a_checkpoint_that_can_not_be_understood_is_damaged(shop, shoal, change)
     assert shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck").status == 0
     current = shop / "ck" / "CURRENT"
     state = change(checkpoint.unpacked(current.read_bytes()))
-    current.write_bytes(
-        checkpoint.packed(state)
-        if state
-        else headed(b'{"format": "shoal.checkpoint/2", "entries": []}')
-    )
+    empty = b'{"format": "shoal.checkpoint/2", "entries": []}'
+    current.write_bytes(checkpoint.packed(state) if state else b"%d\n%s\n" % (crc32(empty), empty))
     found = shoal(*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     if change is dict:  # as it was
         assert found.status == 0
     else:
         assert found.status not in (0, 70)
         assert "checkpoint 'ck'" in found.err
-
-
-def headed(head: bytes) -> bytes:
-    import zlib
-
-    return b"%d\n%s\n" % (zlib.crc32(head), head)
 
 
 def test_a_checkpoint_whose_snapshot_is_a_folder_is_damaged(shop, shoal):
@@ -719,8 +718,7 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     measured = certify.measure
     monkeypatch.setattr(certify, "measure", broken)
     before = sorted(path.name for path in shop.iterdir())
-    found = shoal(*STREAM, "-o", sink, status=1)
-    assert "withheld" in found.err
+    assert "withheld" in shoal(*STREAM, "-o", sink, status=1).err
     assert sorted(path.name for path in shop.iterdir()) == before
 
 
@@ -734,8 +732,7 @@ def test_records_behind_the_end_of_a_stream_are_not_passed_over_in_silence(shop,
     assert "has ended, and the source has grown since" in found.err
     assert ANOTHER_STREAM in found.err
     assert (shop / "out.csv").read_bytes() == before
-    found = shoal(*run, "--follow")
-    assert (found.status, "with --follow when it begins" in found.err) == (2, True)
+    assert "with --follow when it begins" in shoal(*run, "--follow", status=2).err
     assert stream_status("ck")["state"] == "ended", "the refused run changed nothing"
 
 
@@ -745,10 +742,8 @@ def test_a_checkpoint_and_a_trace_are_their_owners_alone(shop, shoal, checkpoint
     (shop / "state").mkdir(mode=0o755)
     (shop / "t.jsonl").touch(mode=0o644)
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *checkpoint).status == 0
-    private = [
-        shop / "t.jsonl",
-        *(path for path in (shop / "state").iterdir() if path.name != "dead-letters"),
-    ]
+    kept = (path for path in (shop / "state").iterdir() if path.name != "dead-letters")
+    private = [shop / "t.jsonl", *kept]
     assert len(private) >= 4 or not checkpoint
     assert all(path.stat().st_mode & 0o077 == 0 for path in private)
     assert (shop / "out.csv").stat().st_mode & 0o044 == 0o044
@@ -824,9 +819,7 @@ def test_a_stream_whose_folder_was_moved_goes_on_and_no_copy_does(
 ):
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
-    monkeypatch.chdir(here)
-    purchases.generate(3000, 1).write_csv("p.csv")
-    Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 500"))
+    monkeypatch.chdir(open_shop(here))
     assert shoal(*STREAM, "-o", "whole.csv").status == 0
     whole = Path("whole.csv").read_bytes()
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "state", "--trace", "t.jsonl")
@@ -947,8 +940,9 @@ def test_a_dropped_field_that_may_number_people_is_named(folder, shoal, begin, o
     lines = [*map(without("patient"), numbered[:begin]), *numbered[begin:]]
     lines[20]["note"] = "\ud800"
     Path("in.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    done = shoal("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "ck")
-    assert done.status == 0
+    done = shoal(
+        "stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "ck", status=0
+    )
     assert "column 'patient'" in done.err
     assert "0004" not in done.err
     assert "patient" not in Path("out.csv").read_text()
@@ -1003,23 +997,16 @@ def test_a_stream_that_is_stopped_while_it_resumes_resumes_again(
     run = (*STREAM, "-o", sink, "--checkpoint", "ck")
     commit, real = StatusWriter.commit, getattr(Run, moment)
 
-    def stopped_at(step):
-        def stopped(status, now, counters):
-            commit(status, now, counters)
-            if now == step:
-                raise KeyboardInterrupt
-
-        return stopped
+    def stopped(status, step, counters):
+        commit(status, step, counters)
+        if step == 3:
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as watched:
-        watched.setattr(StatusWriter, "commit", stopped_at(3))
+        watched.setattr(StatusWriter, "commit", stopped)
         assert shoal(*run).status == 130
-
-    def stopped(self, state):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as watched:
-        watched.setattr(Run, moment, stopped)
+        watched.setattr(Run, moment, Mock(side_effect=KeyboardInterrupt))
         assert shoal(*run).status == 130
     assert getattr(Run, moment) is real
     assert shoal(*run).status == 0

@@ -25,11 +25,8 @@ class Planted:
         self._sizes, self._releases = sizes, releases
 
     def push(self, arrivals):
-        at, lo, hi = (
-            0,
-            arrivals.values.min(axis=0, keepdims=True),
-            arrivals.values.max(axis=0, keepdims=True),
-        )
+        at = 0
+        lo, hi = (end(arrivals.values, axis=0, keepdims=True) for end in (np.min, np.max))
         for number, (size, release) in enumerate(zip(self._sizes, self._releases, strict=True)):
             rows, made = arrivals.part(slice(at, at + size)), np.array([number])
             at += size
@@ -49,10 +46,8 @@ def planted(tmp_path, monkeypatch, shoal):
     """
 
     def stream(sizes, releases):
-        frame = purchases.generate(8 * sum(sizes), 3).unique(
-            "customer", keep="first", maintain_order=True
-        )
-        frame = frame.head(sum(sizes))
+        frame = purchases.generate(8 * sum(sizes), 3)
+        frame = frame.unique("customer", keep="first", maintain_order=True).head(sum(sizes))
         frame.write_csv(tmp_path / "p.csv")
         (tmp_path / "policy.yaml").write_text(PURCHASES)
         monkeypatch.chdir(tmp_path)

@@ -37,19 +37,14 @@ POLICY = content_of(
 @pytest.fixture
 def place(folder):
     Path("p.json").write_text(json.dumps(POLICY))
+    records(80).write_csv("in.csv")
     return folder
 
 
 def records(n: int, bad: int = 0) -> pl.DataFrame:
     age = [str(20 + (7 * i) % 60) for i in range(n - bad)] + ["canary"] * bad
-    return pl.DataFrame(
-        {
-            "who": [f"w{i}" for i in range(n)],
-            "age": age,
-            "city": ["canary", "b", "c", "b"] * (n // 4),
-            "good": ["canary"] * n,
-        }
-    )
+    who, city = [f"w{i}" for i in range(n)], ["canary", "b", "c", "b"] * (n // 4)
+    return pl.DataFrame({"who": who, "age": age, "city": city, "good": ["canary"] * n})
 
 
 def stream(*more: str) -> int:
@@ -84,7 +79,6 @@ def test_it_says_what_the_certificate_says_and_no_value(place):
 
 
 def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypatch):
-    records(80).write_csv("in.csv")
     commit = running.Run._commit
 
     def killed_after_one(self):
@@ -114,7 +108,6 @@ def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypat
 def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
     place, monkeypatch, capsys
 ):
-    records(80).write_csv("in.csv")
     commit = running.Run._commit
     committed = []
 
@@ -145,7 +138,6 @@ def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
 
 
 def test_a_stream_that_waits_for_records_gives_signs_of_life(place, monkeypatch):
-    records(80).write_csv("in.csv")
     monkeypatch.setattr(stream_statuses, "BEAT", 0.0)
     waited = []
 
@@ -162,7 +154,6 @@ def test_a_stream_that_waits_for_records_gives_signs_of_life(place, monkeypatch)
 
 @pytest.mark.parametrize("left", [None, "{", '{"schema": "shoal.stream-status/1", "log": 7}'])
 def test_a_status_that_a_kill_left_behind_or_damaged_is_put_right_by_the_next_run(place, left):
-    records(80).write_csv("in.csv")
     assert stream() == 0
     right = stream_status("st").content
     if left is None:
@@ -178,7 +169,6 @@ def test_a_status_that_a_kill_left_behind_or_damaged_is_put_right_by_the_next_ru
 
 
 def test_a_broken_promise_is_the_first_alarm_and_ends_with_1(place, monkeypatch, capsys):
-    records(80).write_csv("in.csv")
     commit = running.Run._commit
 
     def then_broken(self):
@@ -259,7 +249,6 @@ def test_minutes_add_up_and_the_log_stays_short():
 
 
 def test_no_checkpoint_no_status(place):
-    records(80).write_csv("in.csv")
     assert status_of(["stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q"]) == 0
     assert not list(place.glob(f"**/{NAME}"))
 
@@ -272,7 +261,6 @@ def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(p
 
 
 def test_before_its_first_commit_a_stream_is_said_to_run(place, monkeypatch):
-    records(80).write_csv("in.csv")
     commit, said = running.Run._commit, []
 
     def asked_before(self):
@@ -354,7 +342,6 @@ def test_a_followed_stream_warns_once_where_most_records_are_set_aside(place, sh
 
 
 def test_a_resumed_stream_without_anything_new_says_that_it_waits(place, monkeypatch):
-    records(80).write_csv("in.csv")
     monkeypatch.setattr(running.time, "sleep", Mock(side_effect=KeyboardInterrupt))
     assert stream("--follow") == 130
     said: list[str] = []
@@ -365,7 +352,6 @@ def test_a_resumed_stream_without_anything_new_says_that_it_waits(place, monkeyp
 
 
 def test_a_stream_without_its_server_says_so_before_its_first_commit(place, shoal, monkeypatch):
-    records(80).write_csv("in.csv")
     with monkeypatch.context() as down:
         down.setattr(Outputs, "connect", Mock(side_effect=PartyError("no server answers")))
         assert stream() == 4
@@ -378,7 +364,6 @@ def test_a_stream_without_its_server_says_so_before_its_first_commit(place, shoa
 
 @pytest.mark.parametrize("refused", [("--k", "5"), ("--read", "record_lines=3")])
 def test_a_restart_that_is_refused_shows_in_status_and_metrics(place, shoal, monkeypatch, refused):
-    records(80).write_csv("in.csv")
     monkeypatch.setattr(running.time, "sleep", Mock(side_effect=KeyboardInterrupt))
     run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q", "--checkpoint", "st")
     assert shoal(*run, "--follow").status == 130

@@ -31,8 +31,9 @@ def shop(folder, monkeypatch):
     return folder
 
 
-def stream(shoal, *more: str, output: str = OUT):
-    return shoal("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", output, *more)
+def stream(shoal, *more: str, output: str = OUT, status: int | None = None):
+    order = ("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", output)
+    return shoal(*order, *more, status=status)
 
 
 def run(*statements: str):
@@ -111,15 +112,7 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(
 def test_a_stream_that_is_stopped_certifies_what_is_there(
     expected, shoal, monkeypatch, where, name
 ):
-    real, calls = getattr(where, name), 0
-
-    def stopped(*arguments):
-        nonlocal calls
-        calls += 1
-        if calls == 4:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
+    stopped = crashing(getattr(where, name), 4, behind=False, crash=KeyboardInterrupt)
     monkeypatch.setattr(where, name, stopped)
     assert stream(shoal, "--checkpoint", "ck").status == 130
     there = rows()
@@ -145,8 +138,7 @@ def test_a_trigger_that_fires_on_the_certificate_is_found_before_the_commit(shop
         f"CREATE TABLE shoal_certificates ({columns})",
         f"CREATE TRIGGER t AFTER INSERT ON shoal_certificates BEGIN {change}; END",
     )
-    found = stream(shoal, "--checkpoint", "ck")
-    assert (found.status, "remove the trigger or rule" in found.err) == (2, True)
+    assert "remove the trigger or rule" in stream(shoal, "--checkpoint", "ck", status=2).err
     assert run("SELECT count(*) FROM shoal_certificates") == [[(0,)]]
     assert (rows()["age"] != "*").any()
 
@@ -162,8 +154,7 @@ def test_a_trigger_that_changes_rows_is_found_before_the_commit(expected, shoal,
         "CREATE TRIGGER t AFTER INSERT ON released BEGIN UPDATE released SET age = '*' WHERE"
         " shoal_row = new.shoal_row; END"
     )
-    found = stream(shoal, "--checkpoint", "ck")
-    assert (found.status, "remove the trigger or rule" in found.err) == (2, True)
+    assert "remove the trigger or rule" in stream(shoal, "--checkpoint", "ck", status=2).err
     assert rows().equals(before)
     run("DROP TRIGGER t")
     assert stream(shoal, "--checkpoint", "ck").status == 0
@@ -172,8 +163,8 @@ def test_a_trigger_that_changes_rows_is_found_before_the_commit(expected, shoal,
 
 def test_a_checkpoint_is_not_resumed_into_another_table(shop, shoal):
     assert stream(shoal, "--checkpoint", "ck").status == 0
-    found = stream(shoal, "--checkpoint", "ck", output="sqlite:///out.db?table=other")
-    assert (found.status, "was made under another output table; resume" in found.err) == (2, True)
+    other = stream(shoal, "--checkpoint", "ck", output="sqlite:///out.db?table=other", status=2)
+    assert "was made under another output table; resume" in other.err
 
 
 def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypatch):
@@ -199,12 +190,12 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
         "ALTER TABLE released RENAME COLUMN age TO AGE",
     ):
         run(change)
-        found = stream(shoal, "--checkpoint", "ck")
-        assert (found.status, "is not as the stream left it" in found.err) == (2, True), change
-        assert f"{ANOTHER_STREAM}, only for the records behind" in found.err
-        assert ("missing; if it was renamed, rename it back" in found.err) == ("DROP" in change)
+        said = stream(shoal, "--checkpoint", "ck", status=2).err
+        assert "is not as the stream left it" in said, change
+        assert f"{ANOTHER_STREAM}, only for the records behind" in said
+        assert ("missing; if it was renamed, rename it back" in said) == ("DROP" in change)
         is_foreign = "identity" in change or "INSERT" in change
-        assert ("somebody else has written into it" in found.err) == is_foreign
+        assert ("somebody else has written into it" in said) == is_foreign
         shutil.copy("whole.db", "out.db")
     run("DELETE FROM released WHERE shoal_row = 5")
     assert "FAIL file" in shoal("verify", OUT, "-p", "policy.yaml", status=1).out
@@ -250,8 +241,7 @@ def test_what_was_changed_while_a_stream_runs_gets_no_certificate(
         return real(*arguments)
 
     monkeypatch.setattr(Checkpoint, "commit", commit)
-    found = stream(shoal, "--checkpoint", "ck")
-    assert (found.status, "is not as the stream left it" in found.err) == (2, True)
+    assert "is not as the stream left it" in stream(shoal, "--checkpoint", "ck", status=2).err
     assert not run("SELECT 1 FROM sqlite_master WHERE name = 'shoal_certificates'")[0]
 
 
@@ -270,8 +260,9 @@ def test_two_who_run_copies_of_a_checkpoint_do_not_take_turns(shop):
 
 
 def test_names_that_no_table_can_have_and_sources_are_refused(shop, shoal):
-    found = stream(shoal, "--checkpoint", "ck", output="sqlite:///out.db?table=shoal_streams")
-    assert (found.status, "where the steps of streams are kept" in found.err) == (2, True)
+    output = "sqlite:///out.db?table=shoal_streams"
+    found = stream(shoal, "--checkpoint", "ck", output=output, status=2)
+    assert "where the steps of streams are kept" in found.err
     assert not Path("ck").exists()
-    found = shoal("stream", OUT, "-p", "policy.yaml", "-q", "-o", "out.csv")
-    assert (found.status, "a stream reads files and topics" in found.err) == (2, True)
+    found = shoal("stream", OUT, "-p", "policy.yaml", "-q", "-o", "out.csv", status=2)
+    assert "a stream reads files and topics" in found.err
