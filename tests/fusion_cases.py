@@ -71,12 +71,12 @@ class Case:
 
     def parties(self, rule, owners, veto=None, **more):
         """All parties. veto: the judge by number, values that it alone knows, and how many."""
-        told = [{} if veto is None else {"judge": veto[0]} for _ in owners]
+        shown = [{} if veto is None else {"judge": veto[0]} for _ in owners]
         if veto is not None:
-            told[veto[0]]["judged"] = veto[1:]
+            shown[veto[0]]["judged"] = veto[1:]
         return [
             rule.party(self.ground(owners, **more, **knows), {j: self.codes[j] for j in own})
-            for own, knows in zip(owners, told, strict=True)
+            for own, knows in zip(owners, shown, strict=True)
         ]
 
     def in_turns(self, rule, owners, veto=None, **more):

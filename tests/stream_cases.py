@@ -168,26 +168,26 @@ def broken_rules(
     ):
         broken.append("a kind does not fit its row")
     first, members, made, reused = {}, defaultdict(list), {}, []
-    for told, row in zip(shown, found.rows, strict=True):
-        record = records[told["seq"]]
+    for stated, row in zip(shown, found.rows, strict=True):
+        record = records[stated["seq"]]
         if row["note"] != record["note"]:
             broken.append("a plain cell was changed")
         cells = tuple(row[name] for name in QUASI)
         is_starred = set(cells) == {"*"}
         if row["ill"] != ("*" if is_starred else record["ill"]):
             broken.append("a sensitive cell was changed, or shown beside nothing else")
-        if told["kind"] == "suppress":
+        if stated["kind"] == "suppress":
             if not is_starred:
                 broken.append("a suppressed record shows something")
             continue
         if not all(covers(cell, record[name]) for name, cell in zip(QUASI, cells, strict=True)):
             broken.append("a cell does not cover the truth")
-        first.setdefault(cells, told["release"])
-        members[cells, told["release"]].append(record["who"])
-        if told["kind"] == "new":
-            made.setdefault(told["class"], (told["release"], cells, []))[2].append(record)
+        first.setdefault(cells, stated["release"])
+        members[cells, stated["release"]].append(record["who"])
+        if stated["kind"] == "new":
+            made.setdefault(stated["class"], (stated["release"], cells, []))[2].append(record)
         else:
-            reused.append((told["class"], told["release"], cells))
+            reused.append((stated["class"], stated["release"], cells))
     for number, release, cells in reused:
         if (
             number not in made

@@ -118,8 +118,8 @@ def test_an_attribute_of_thousands_of_values_is_published_as_its_lowest_nodes(me
     towns = [f"t{(i * 7919) % 3000}" for i in range(200)]
     frame = stream_of(200, people=200).with_columns(town=pl.Series(towns))
     found = run(Policy.from_dict(content), frame, chunk=33)
-    for told in found.trace:
-        town, cell = towns[told["seq"]], found.rows[told["row"]]["town"]
+    for stated in found.trace:
+        town, cell = towns[stated["seq"]], found.rows[stated["row"]]["town"]
         assert cell in (town, f"r{int(town[1:]) // 50}", "*")
 
 
@@ -187,9 +187,9 @@ def test_the_order_within_a_release_tells_nothing_of_arrival(method):
     asked = policy_of(method, delta=100, subject=False)
     found = run(asked, stream_of(500, people=500))
     releases = {}
-    for told in found.trace:
-        if told["row"] is not None:
-            releases.setdefault(told["release"], []).append(told["row"])
+    for stated in found.trace:
+        if stated["row"] is not None:
+            releases.setdefault(stated["release"], []).append(stated["row"])
     assert releases
     for places in releases.values():
         shown = pl.DataFrame([found.rows[place] for place in sorted(places)])

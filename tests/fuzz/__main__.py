@@ -75,12 +75,12 @@ def _one(folder: Path) -> int:
 
 
 def _many(kind: str, seed: str, count: int, cores: int, failures: Path) -> int:
-    started, tally, told = time.monotonic(), Tally(), 0.0
+    started, tally, shown = time.monotonic(), Tally(), 0.0
     for part in _parts(kind, seed, count, cores, failures):
         tally.add(part)
         now = time.monotonic() - started
-        if now - told > 10 or tally.cases == count:
-            told = now
+        if now - shown > 10 or tally.cases == count:
+            shown = now
             rate = tally.cases / max(now, 1e-9)
             found = sum(tally.problems.values())
             print(f"{kind}: {tally.cases} of {count}, {rate:.1f}/s, {found} problems", flush=True)

@@ -480,10 +480,10 @@ def run_cases(seed: str, first: int, count: int) -> Iterator[tuple[int, list[str
                 line = process.stdout.readline()
                 if not line:
                     break
-                told = json.loads(line)
-                if "done" in told:
-                    at = told["done"] + 1
-                    yield told["done"], told["words"], told["problems"]
+                shown = json.loads(line)
+                if "done" in shown:
+                    at = shown["done"] + 1
+                    yield shown["done"], shown["words"], shown["problems"]
             else:
                 process.kill()
             if (status := process.wait()) or at < first + count:
@@ -501,15 +501,15 @@ def main() -> int:
     if asked.worker is not None:
         worker(asked.seed, asked.first, asked.count, asked.worker)
         return 0
-    started, kinds, told = time.monotonic(), Counter[str](), 0.0
+    started, kinds, shown = time.monotonic(), Counter[str](), 0.0
     print(f"seed {asked.seed}", flush=True)
     for done, case in enumerate(run_cases(asked.seed, asked.first, asked.count), 1):
         number, words, problems = case
         if problems:
             kinds[problems[-1][:120]] += 1
             print(f"PROBLEM {number}: {' '.join(words)!r}", *problems, sep="\n    ", flush=True)
-        if (now := time.monotonic() - started) - told > 30 or done == asked.count:
-            told = now
+        if (now := time.monotonic() - started) - shown > 30 or done == asked.count:
+            shown = now
             print(
                 f"{done} of {asked.count}, {done / now:.1f}/s, {kinds.total()} problems", flush=True
             )

@@ -69,13 +69,13 @@ def test_the_certificate_counts_people_qid_by_qid(fused):
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
     for qid, promise in zip(certificate["fusion"]["qids"], certificate["promises"], strict=True):
         groups = published.group_by(qid["attributes"]).len()["len"]
-        told = {
+        shown = {
             "count": len(groups),
             "min": groups.min(),
             "mean": groups.mean(),
             "max": groups.max(),
         }
-        assert qid["groups"] == pytest.approx(told)
+        assert qid["groups"] == pytest.approx(shown)
         assert qid["groups"]["min"] == promise["measured"] >= qid["k"] == promise["asked"]
 
 
@@ -399,11 +399,11 @@ def test_a_party_that_fails_for_a_reason_that_passes_is_started_again_and_it_is_
             assert time.monotonic() < until
             time.sleep(0.01)
         os.kill(found[0], signal.SIGKILL)
-        _, told = fusion.communicate(timeout=120)
+        _, shown = fusion.communicate(timeout=120)
     finally:
         fusion.kill()
-    assert fusion.returncode == 0, told
-    assert "starting it again (1 of" in told
+    assert fusion.returncode == 0, shown
+    assert "starting it again (1 of" in shown
     assert Certificate.load(tmp_path / "out.csv.certificate.json").holds
 
 
@@ -447,19 +447,19 @@ def test_a_stranger_under_an_agreed_name_is_not_heard(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lie", "told"),
+    ("lie", "shown"),
     [
         ("records", "more or fewer ids"),
         ("roll", "party 'bank', message 'roll': can't be read"),
         ("common", "people in common twice"),
     ],
 )
-def test_a_party_that_lies_where_it_can_be_seen_ends_the_run(tmp_path, lie, told):
+def test_a_party_that_lies_where_it_can_be_seen_ends_the_run(tmp_path, lie, shown):
     world = bank_world(tmp_path, n=40)
     for name in world.names:
         world.start(name, patience=8, lie=lie if name == "bank" else None)
     assert set(world.statuses().values()) == {4}
-    assert any(told in world.message(name) for name in ("insurer", "office"))
+    assert any(shown in world.message(name) for name in ("insurer", "office"))
     assert not list(tmp_path.glob("*.csv.certificate.json"))
 
 
@@ -657,7 +657,7 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "told"),
+    ("change", "error", "shown"),
     [
         (lambda c: c.pop("helper"), shoal.InputError, "name a helper"),
         (lambda c: c["parties"][0].update(table="none.csv"), shoal.InputError, "does not exist"),
@@ -675,10 +675,10 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
         (lambda c: c.update(join="name"), shoal.InputError, "no column 'name'"),
     ],
 )
-def test_what_can_not_be_is_reported_and_leaves_nothing(tmp_path, change, error, told):
+def test_what_can_not_be_is_reported_and_leaves_nothing(tmp_path, change, error, shown):
     agreement = demo(tmp_path, change)
     before = sorted(path.name for path in tmp_path.iterdir())
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=shown):
         fuse_file(agreement, str(tmp_path / "out.csv"))
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 

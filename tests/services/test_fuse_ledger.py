@@ -84,10 +84,10 @@ def test_two_releases_together_keep_k_for_all_whom_they_name(world):
     assert min(known.values()) >= K
     assert len(set(ledgers(world).values())) == 1
     assert ledgers(world)["bank"] != world.content["before"]
-    told = json.loads((world.folder / "bank.csv.certificate.json").read_text())["fusion"]["ledger"]
-    assert told["before"] == world.content["before"]
-    assert told["now"] == ledgers(world)["bank"]
-    assert (told["fusions"], told["withheld"] > 0) == (2, True)
+    shown = json.loads((world.folder / "bank.csv.certificate.json").read_text())["fusion"]["ledger"]
+    assert shown["before"] == world.content["before"]
+    assert shown["now"] == ledgers(world)["bank"]
+    assert (shown["fusions"], shown["withheld"] > 0) == (2, True)
 
 
 def test_without_the_ledger_it_would_not_keep_k(world):
@@ -102,16 +102,16 @@ def test_without_the_ledger_it_would_not_keep_k(world):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "shown"),
     [
         (lambda path: path.unlink(), "who lost it can't take part"),
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "is damaged"),
     ],
 )
-def test_who_lost_the_ledger_cannot_take_part(world, damage, told):
+def test_who_lost_the_ledger_cannot_take_part(world, damage, shown):
     damage(world.folder / "insurer.ledger")
     assert run(world)["insurer"] == 2
-    assert told in world.message("insurer")
+    assert shown in world.message("insurer")
     assert ledgers_kept(world)
 
 
@@ -156,16 +156,16 @@ def test_shoal_fuse_moves_all_ledgers_on_with_the_release_or_none(tmp_path):
         "before": "start",
     }
     first = Agreement.from_dict(content, tmp_path)
-    told = fuse_file(first, str(tmp_path / "first.csv"))["fusion"]["ledger"]
+    shown = fuse_file(first, str(tmp_path / "first.csv"))["fusion"]["ledger"]
     kept = (tmp_path / "bank.ledger").read_bytes()
-    assert PastFusions.unpack(kept, "").hash == told["now"]
+    assert PastFusions.unpack(kept, "").hash == shown["now"]
     with pytest.raises(InputError, match="holds fusions already"):
         fuse_file(first, str(tmp_path / "again.csv"))
     other = first.with_changes(before="0" * 64)
     with pytest.raises(InputError, match="not the one that the agreement continues"):
         fuse_file(other, str(tmp_path / "again.csv"))
     assert (tmp_path / "bank.ledger").read_bytes() == kept
-    second = first.with_changes(before=told["now"])
+    second = first.with_changes(before=shown["now"])
     fuse_file(second, str(tmp_path / "second.csv"))
     assert PastFusions.unpack((tmp_path / "bank.ledger").read_bytes(), "").fusions == 2
     files = {path.name for path in tmp_path.iterdir()}

@@ -157,7 +157,7 @@ def test_no_number_is_no_value_in_numbers_of_any_form_and_domain(pg):
 
 
 @pytest.mark.parametrize(
-    ("made", "more", "told"),
+    ("made", "more", "shown"),
     [
         (
             "CREATE TABLE t (a int[], b json)",
@@ -181,11 +181,11 @@ def test_no_number_is_no_value_in_numbers_of_any_form_and_domain(pg):
         ("CREATE TABLE t (a text)", "&nonsense=1", "option that the client library does not know"),
     ],
 )
-def test_a_table_that_can_not_be_read_is_refused_in_one_line(pg, made, more, told):
+def test_a_table_that_can_not_be_read_is_refused_in_one_line(pg, made, more, shown):
     pg.run(made)
     with pytest.raises(InputError) as refused:
         files.read(pg.url("t", more=more))
-    assert told in str(refused.value)
+    assert shown in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -417,7 +417,7 @@ def test_a_connection_lost_at_the_commit_is_looked_up(pg, monkeypatch, reached):
 
 
 @pytest.mark.parametrize(
-    ("frame", "told"),
+    ("frame", "shown"),
     [
         (pl.DataFrame({"a": ["sécret\0"]}), "NUL"),
         (pl.DataFrame({"x" * 64: ["a"]}), "1 to 63 bytes"),
@@ -425,8 +425,8 @@ def test_a_connection_lost_at_the_commit_is_looked_up(pg, monkeypatch, reached):
         (pl.DataFrame({"Shoal_Row": ["a"]}), "is Shoal's own"),
     ],
 )
-def test_what_the_server_would_change_or_refuse_is_refused_before(pg, frame, told):
-    with pytest.raises(InputError, match=told) as refused:
+def test_what_the_server_would_change_or_refuse_is_refused_before(pg, frame, shown):
+    with pytest.raises(InputError, match=shown) as refused:
         write(frame, pg.url("t"))
     assert "cret" not in str(refused.value)
     assert pg.tables() == set()
@@ -467,10 +467,10 @@ def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
         Path("service.conf").write_text(f"[here]\n{about}")
         monkeypatch.setenv("PGSERVICEFILE", "service.conf")
         address = "postgresql:///?service=here&table=released"
-    told = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", address, "--json")
-    assert told.status == (2 if by in ("none", "wrong") else 0)
-    everything = told.out + told.err
-    if told.status == 0:
+    shown = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", address, "--json")
+    assert shown.status == (2 if by in ("none", "wrong") else 0)
+    everything = shown.out + shown.err
+    if shown.status == 0:
         everything += shoal("verify", address).out
         everything += str(pg.run("SELECT certificate FROM shoal_certificates"))
         kept = shoal(
@@ -479,8 +479,8 @@ def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
         everything += kept.out + kept.err
         everything += Path("proof.json").read_text() + Path("r.html").read_text()
     else:
-        assert len(told.err.splitlines()) == 1
-        assert "PGPASSWORD" in told.err
+        assert len(shown.err.splitlines()) == 1
+        assert "PGPASSWORD" in shown.err
     for word in (PASSWORD, secret, "geheimes", "heim"):
         assert word not in everything
     log = (pg.folder / "log").read_text(errors="replace")
@@ -488,7 +488,7 @@ def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
 
 
 def test_a_wrong_address_says_what_to_check(pg):
-    for address, error, told in (
+    for address, error, shown in (
         (pg.url("t", base="nowhere"), InputError, "no such database"),
         (pg.url("t", user="nobody"), InputError, "does not know this user"),
         (
@@ -498,7 +498,7 @@ def test_a_wrong_address_says_what_to_check(pg):
         ),
         ("postgresql:///?service=nowhere&table=t", InputError, "service is not defined"),
     ):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=shown):
             files.read(address)
 
 

@@ -145,8 +145,8 @@ def test_a_server_that_stops_between_two_rows_is_an_outage(pg):
 def test_what_fails_between_two_rows_is_named_by_its_state_without_a_cell(pg):
     pg.run("ALTER ROLE postgres SET statement_timeout = '500ms'")
     try:
-        for table, told in (("slow", "by statement_timeout; .*57014"), ("odd", "22012")):
-            with pytest.raises(InputError, match=told):
+        for table, shown in (("slow", "by statement_timeout; .*57014"), ("odd", "22012")):
+            with pytest.raises(InputError, match=shown):
                 files.read(pg.url(table, more="&order=who"))
     finally:
         pg.run("ALTER ROLE postgres RESET statement_timeout")

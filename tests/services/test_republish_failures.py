@@ -80,23 +80,23 @@ def failing_at(
 def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     place, monkeypatch, number
 ):
-    told: list[str] = []
+    shown: list[str] = []
     for instant in range(200):
         with failing_at(instant, lambda: OSError(number, os.strerror(number)), monkeypatch) as made:
             try:
                 done = append(place / "L", wearers(PEOPLE, 1))
-                told += [done.unfinished] if done.unfinished else []
+                shown += [done.unfinished] if done.unfinished else []
                 assert Ledger.at(place / "L").releases() == [1, 2], (instant, made[-1])
             except shoal.InputError as error:
-                told.append(f"ledger: {error}")
+                shown.append(f"ledger: {error}")
                 assert Ledger.at(place / "L").releases() == [1], (instant, made[-1])
         if len(made) <= instant:
-            assert len(told) > instant - 4, (
+            assert len(shown) > instant - 4, (
                 "all but a few that did not matter, as the folder was there"
             )
-            assert all(os.strerror(number) in line for line in told)
-            assert any("release 0002 is published" in line for line in told)
-            assert all(line.startswith(("ledger", "release 0002")) for line in told)
+            assert all(os.strerror(number) in line for line in shown)
+            assert any("release 0002 is published" in line for line in shown)
+            assert all(line.startswith(("ledger", "release 0002")) for line in shown)
             return
         assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
         done = append(place / "L", wearers(PEOPLE, 1))

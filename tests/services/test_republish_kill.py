@@ -197,9 +197,9 @@ def test_a_ledger_that_was_copied_and_continued_twice_is_found_by_the_hash_that_
     noted = {}
     for ledger, increment in (("L", 1), ("copy", 2)):
         command = ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", ledger]
-        told = shoal(place, *command)
-        assert told.returncode == 0
-        noted[ledger] = re.search(r"--noted ([0-9a-f]{64})$", told.stderr, re.MULTILINE)[1]
+        shown = shoal(place, *command)
+        assert shown.returncode == 0
+        noted[ledger] = re.search(r"--noted ([0-9a-f]{64})$", shown.stderr, re.MULTILINE)[1]
     for ledger in noted:
         assert shoal(place, "ledger", "verify", ledger).returncode == 0
         for own, hash_noted in noted.items():

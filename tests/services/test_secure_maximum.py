@@ -100,11 +100,11 @@ def test_the_secure_maximum_is_the_plain_one(owners, computing):
     try:
         for bids in rounds(owners):
             winner, steps, _ = plain_maximum(bids)
-            told = parties.maximum(bids)
+            shown = parties.maximum(bids)
             for number in range(owners):
-                assert sum(told[number]) == steps
-                assert steps == 0 or told[number][winner] == steps
-            assert all(result == [] for result in told[owners:])  # a helper learns nothing
+                assert sum(shown[number]) == steps
+                assert steps == 0 or shown[number][winner] == steps
+            assert all(result == [] for result in shown[owners:])  # a helper learns nothing
     finally:
         parties.close()
 
@@ -115,11 +115,11 @@ def test_the_winner_alone_is_told_the_second_best_bid(owners, computing):
     try:
         for bids in rounds(owners):
             winner, steps, runner_up = plain_maximum(bids)
-            told = parties.maximum([plan[:1] for plan in bids])
+            shown = parties.maximum([plan[:1] for plan in bids])
             for number in range(owners):
                 expected = runner_up if steps and number == winner else 0
-                assert told[number][owners:] == [expected]
-            assert all(result == [] for result in told[owners:])
+                assert shown[number][owners:] == [expected]
+            assert all(result == [] for result in shown[owners:])
     finally:
         parties.close()
 

@@ -126,8 +126,8 @@ def test_bad_messages_are_set_aside(broker, shop, shoal):
         ).status
         == 0
     )
-    told = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
-    assert [b["record"] for b in told] == [7, 9]
+    shown = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
+    assert [b["record"] for b in shown] == [7, 9]
 
 
 def test_a_message_without_a_value_at_the_start_is_set_aside(broker, shop, shoal):
@@ -136,8 +136,8 @@ def test_a_message_without_a_value_at_the_start_is_set_aside(broker, shop, shoal
     source = filled(broker, "deleted", [None, *lines])
     command = ["stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv"]
     assert shoal(*command, "--dead-letters", "bad").status == 0
-    told = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
-    assert [b["record"] for b in told] == [0]
+    shown = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
+    assert [b["record"] for b in shown] == [0]
     command[1] = filled(broker, "all-deleted", [None, None])
     assert "holds no message with a value" in shoal(*command, status=2).err
 

@@ -215,9 +215,9 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
         (text.replace(b"\nC", b"\nD", 40), b"feed it again"),
         (text.partition(b"\n")[2], b"does not begin with the columns"),
     ):
-        told = subprocess.run(command, cwd=shop, input=other, stderr=subprocess.PIPE)
-        assert told.returncode == 2
-        assert said in told.stderr
+        shown = subprocess.run(command, cwd=shop, input=other, stderr=subprocess.PIPE)
+        assert shown.returncode == 2
+        assert said in shown.stderr
     assert (shop / "out.csv").read_bytes() == expected[0]
 
 
@@ -373,13 +373,13 @@ def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch
         monkeypatch.undo()
         monkeypatch.chdir(shop)
         monkeypatch.setattr("shoal.connectors.feeds.PIECE", 40_000)
-        told = shop / f"{sink}.certificate.json"
-        assert told.exists() == (shop / sink).exists()
-        if told.exists():
-            told = json.loads(told.read_text())
-            assert told["records"]["out"] == files.read(sink).frame.height
+        shown = shop / f"{sink}.certificate.json"
+        assert shown.exists() == (shop / sink).exists()
+        if shown.exists():
+            shown = json.loads(shown.read_text())
+            assert shown["records"]["out"] == files.read(sink).frame.height
             assert (
-                told["output"]["sha256"] == hashlib.sha256((shop / sink).read_bytes()).hexdigest()
+                shown["output"]["sha256"] == hashlib.sha256((shop / sink).read_bytes()).hexdigest()
             )
     stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
     assert files.read(sink).frame.height == 6000

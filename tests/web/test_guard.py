@@ -237,14 +237,14 @@ def test_s10_a_form_of_too_many_fields_is_none(guest):
 
 
 def test_s4_a_web_socket_is_closed_before_any_route_sees_it(shared_server):
-    told = []
+    shown = []
 
     async def send(message):
-        told.append(message)
+        shown.append(message)
 
     guard = Guard(None, shared_server.door)
     asyncio.run(guard({"type": "websocket"}, None, send))
-    assert told == [{"type": "websocket.close"}]
+    assert shown == [{"type": "websocket.close"}]
 
 
 def test_s10_twelve_hours_without_a_visit_end_a_visit():

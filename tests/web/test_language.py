@@ -81,9 +81,9 @@ def start(tmp_path_factory) -> Path:
     catalogues.mkdir(parents=True)
     (catalogues / "shoal.mo").write_bytes(in_brackets())
     tests = str(Path(__file__).parents[1])
-    told = {"LANGUAGE": "qps", "TEXTDOMAINDIR": str(locale), "PYTHONPATH": tests}
+    stated = {"LANGUAGE": "qps", "TEXTDOMAINDIR": str(locale), "PYTHONPATH": tests}
     subprocess.run(
-        [sys.executable, "-m", "web.screens", str(folder)], check=True, env={**os.environ, **told}
+        [sys.executable, "-m", "web.screens", str(folder)], check=True, env={**os.environ, **stated}
     )
     return folder
 

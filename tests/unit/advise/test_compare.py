@@ -288,14 +288,14 @@ def test_a_comparison_shows_its_table_and_what_publish_takes(sample_table, sampl
 
 def test_how_well_a_named_label_is_told_stands_in_the_table(sample_table):
     words = {"quasi": ["age", "zip"], "plain": "sex", "other": "drop", "methods": ["mondrian"]}
-    told = front_door.compare(sample_table, ks=[5, len(sample_table)], label="sex", **words)
-    heads, *rows = str(told).splitlines()
+    stated = front_door.compare(sample_table, ks=[5, len(sample_table)], label="sex", **words)
+    heads, *rows = str(stated).splitlines()
     at = heads.index("classif.")
     figures = [int(row[at : at + len("classif.")]) for row in rows[:2]]
     guessed = len(sample_table) - sample_table["sex"].value_counts()["count"].max()
     assert figures[0] < figures[1] == guessed
-    assert f"class; {guessed} if each gets that of all" in str(told)
-    assert CLASSIFICATION not in more_columns(told)
+    assert f"class; {guessed} if each gets that of all" in str(stated)
+    assert CLASSIFICATION not in more_columns(stated)
     unnamed = front_door.compare(sample_table, ks=[5], **words)
     assert "classif." not in str(unnamed)
 
@@ -422,7 +422,7 @@ def test_a_broken_promise_is_shown_and_not_ranked(broken):
 
 
 @pytest.mark.parametrize(
-    ("methods", "told"),
+    ("methods", "stated"),
     [
         ([], "must be a list of methods"),
         ("mondrian", "must be a list of methods"),
@@ -437,13 +437,13 @@ def test_a_broken_promise_is_shown_and_not_ranked(broken):
         (["mondrian", 5], "its name and parameters as a dict, or a method of your own"),
     ],
 )
-def test_methods_that_are_none(sample_table, sample_policy, methods, told):
-    with pytest.raises(InputError, match=re.escape(told)):
+def test_methods_that_are_none(sample_table, sample_policy, methods, stated):
+    with pytest.raises(InputError, match=re.escape(stated)):
         compare(sample_table, sample_policy, methods, [5])
 
 
 @pytest.mark.parametrize(
-    ("ks", "told"),
+    ("ks", "stated"),
     [
         ([], "the list is empty"),
         ([1], "1 is not a whole number of 2 or more"),
@@ -453,18 +453,18 @@ def test_methods_that_are_none(sample_table, sample_policy, methods, told):
         ([5, 10, 5], "5 is asked for twice"),
     ],
 )
-def test_ks_that_are_none(sample_table, sample_policy, ks, told):
-    with pytest.raises(InputError, match=re.escape(told)):
+def test_ks_that_are_none(sample_table, sample_policy, ks, stated):
+    with pytest.raises(InputError, match=re.escape(stated)):
         compare(sample_table, sample_policy, ["mondrian"], ks)
 
 
 def test_everything_that_is_wrong_with_a_list_is_reported_at_once(sample_table, sample_policy):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as stated:
         compare(sample_table, sample_policy, ["mondrain", "mondrian:cut=x"], [5])
-    assert len(told.value.findings) == 1
-    with pytest.raises(InputError) as told:
+    assert len(stated.value.findings) == 1
+    with pytest.raises(InputError) as stated:
         compare(sample_table, sample_policy, ["mondrian"], [1, 5, 5, 0])
-    assert len(told.value.findings) == 2
+    assert len(stated.value.findings) == 2
 
 
 # The command
@@ -511,7 +511,7 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "stated"),
     [
         (("--set", "cut=nearest"), "write --methods mondrian:cut=nearest"),
         (("--ks", "5,x"), "--ks 'x': is not a whole number"),
@@ -523,8 +523,8 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
         (("-o", "same.html", "--report", "same.html"), "is also another file"),
     ],
 )
-def test_what_can_not_be_asked_ends_with_2_and_leaves_nothing(workplace, shoal, options, told):
-    assert told in shoal(*COMMAND, *options, status=2).err
+def test_what_can_not_be_asked_ends_with_2_and_leaves_nothing(workplace, shoal, options, stated):
+    assert stated in shoal(*COMMAND, *options, status=2).err
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
 
 

@@ -172,8 +172,8 @@ def test_the_command_takes_its_figures_from_table_and_policy(ran, folder, shoal)
     assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
     before = sorted(folder.iterdir())
     asked = ("publish", "in.csv", "-p", "in.policy.yaml", "-o", "out.csv", "--dry-run")
-    told = shoal(*asked, "--threads", "3", status=0)
-    assert "300 records, 4 quasi-identifiers, k = 10, by the rounded partition" in told.out
+    stated = shoal(*asked, "--threads", "3", status=0)
+    assert "300 records, 4 quasi-identifiers, k = 10, by the rounded partition" in stated.out
     content = json.loads(shoal(*asked, "--k", "5", "--json", "-q").out)
     assert content["k"] == 5
     assert content["cpu_seconds"] == pytest.approx(sum(content["seconds"].values()))
@@ -195,9 +195,9 @@ def test_linked_tables_are_invented_with_as_many_rows_for_each_person(ran, folde
     Path("policy.json").write_text(json.dumps(linked_cases.policy()))
     before = sorted(folder.rglob("*"))
     asked = ("publish", "clinic", "-p", "policy.json", "-o", "out", "--dry-run")
-    told = shoal(*asked, status=0)
-    assert "300 people with rows in several tables, 2 quasi-identifiers, k = 3" in told.out
-    assert "--memory" not in told.out
+    stated = shoal(*asked, status=0)
+    assert "300 people with rows in several tables, 2 quasi-identifiers, k = 3" in stated.out
+    assert "--memory" not in stated.out
     assert sorted(folder.rglob("*")) == before
     shape = ran[0][0]
     shape.invent(4_000, folder)

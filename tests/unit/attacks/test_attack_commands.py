@@ -95,11 +95,11 @@ def test_a_release_on_which_an_attack_finds_too_much_is_withheld_with_advice(fol
     strict = policy_with(accept={"alone": limits, "homogeneous": {"disease": 1}})
     run("publish", "patients.csv", "-p", strict, "-o", "new.csv", expect=1)
     assert not Path("new.csv").exists()
-    told = capsys.readouterr().err
+    stated = capsys.readouterr().err
     worst = r"accept 'alone' of 'charge': at most 0.001, an attack finds up to 0\.\d+; raise k"
-    assert re.search(worst, told)
-    assert "homogeneous" not in told
-    lines = told.splitlines()
+    assert re.search(worst, stated)
+    assert "homogeneous" not in stated
+    lines = stated.splitlines()
     advice = {name: line for line in lines for name in ("ward", "disease") if f"'{name}'" in line}
     assert "drop the column, or make it a quasi-identifier" in advice["ward"]
     assert "raise k, coarsen its values" in advice["disease"]

@@ -42,28 +42,28 @@ def frame():
 
 def test_a_release_that_tells_everything_is_learned_from_like_the_original(frame):
     audited = shoal.audit(frame, POLICY, frame, downstream=True)
-    told = audited["downstream"]
+    shown = audited["downstream"]
     assert "trained on the original" in str(audited)
-    assert told["label"] == "buys"
-    for errors in told["models"].values():
+    assert shown["label"] == "buys"
+    for errors in shown["models"].values():
         assert errors["released"] == errors["original"]
-    assert told["models"]["tree"]["original"] < 0.05 < told["majority"]
-    assert told["query_error"] == {"mean": 0.0, "median": 0.0}
+    assert shown["models"]["tree"]["original"] < 0.05 < shown["majority"]
+    assert shown["query_error"] == {"mean": 0.0, "median": 0.0}
 
 
 def test_a_release_that_tells_nothing_leaves_the_most_frequent_answer(frame):
     released = frame.with_columns(at=pl.lit("*"), age=pl.lit("[0, 99]"))
-    told = shoal.audit(released, POLICY, frame, downstream=True)["downstream"]
-    for errors in told["models"].values():
-        assert errors["released"] == pytest.approx(told["majority"], abs=0.06)
+    shown = shoal.audit(released, POLICY, frame, downstream=True)["downstream"]
+    for errors in shown["models"].values():
+        assert errors["released"] == pytest.approx(shown["majority"], abs=0.06)
 
 
 def test_what_is_kept_can_be_learned_and_what_is_gone_can_not(frame):
     by_age = frame.with_columns(at=pl.lit("*"))
     halves = pl.when(pl.col("age") > 50).then(pl.lit("[51, 99]")).otherwise(pl.lit("[0, 50]"))
     for released in (by_age, by_age.with_columns(age=halves)):
-        told = shoal.audit(released, POLICY, frame, downstream=True)["downstream"]
-        assert 0.15 < told["models"]["tree"]["released"] < 0.35
+        shown = shoal.audit(released, POLICY, frame, downstream=True)["downstream"]
+        assert 0.15 < shown["models"]["tree"]["released"] < 0.35
 
 
 def test_suppressed_records_are_not_learned_from(frame):
@@ -145,21 +145,21 @@ def test_numbers_are_learned_from_by_the_middle_of_their_cell():
     lo, hi = np.where(label == 0, 0.0, 4.0), np.where(label == 0, 10.0, 20.0)
     for true, wrong in ((8.0, 0.0), (9.0, 1.0)):
         column = Spans(ATTRIBUTES[0], lo, hi, np.where(label == 0, true, 12.0))
-        told = prediction_errors([column], label, np.ones(n, dtype=bool), 0)
+        shown = prediction_errors([column], label, np.ones(n, dtype=bool), 0)
         zeros = (label[held_out(n, 0)] == 0).mean()
-        assert told["models"]["tree"]["released"] == pytest.approx(wrong * zeros)
-        assert told["models"]["tree"]["original"] == 0.0
+        assert shown["models"]["tree"]["released"] == pytest.approx(wrong * zeros)
+        assert shown["models"]["tree"]["original"] == 0.0
 
 
 def test_a_third_is_tested_and_the_most_frequent_label_of_the_rest_is_the_floor():
     n = 100
     label = np.where(np.arange(n) < 60, 2, 5)
     column = Spans(ATTRIBUTES[0], np.zeros(n), np.zeros(n), np.zeros(n))
-    told = prediction_errors([column], label, np.ones(n, dtype=bool), 3)
+    shown = prediction_errors([column], label, np.ones(n, dtype=bool), 3)
     tested = held_out(n, 3)
-    assert told["tested"] == 33
-    assert told["majority"] == (label[tested] != 2).mean()
-    assert told["models"]["tree"] == {"original": told["majority"], "released": told["majority"]}
+    assert shown["tested"] == 33
+    assert shown["majority"] == (label[tested] != 2).mean()
+    assert shown["models"]["tree"] == {"original": shown["majority"], "released": shown["majority"]}
 
 
 def held_out(records, seed):
@@ -171,8 +171,8 @@ def test_no_value_is_learned_from_as_one_of_its_own():
     label = np.arange(n) % 2
     values = np.where(label == 0, np.nan, -2.0)  # the least of the domain, and no value
     column = Spans(ATTRIBUTES[0], values, values, values)
-    told = prediction_errors([column], label, np.ones(n, dtype=bool), 0)
-    assert told["models"]["tree"] == {"original": 0.0, "released": 0.0}
+    shown = prediction_errors([column], label, np.ones(n, dtype=bool), 0)
+    assert shown["models"]["tree"] == {"original": 0.0, "released": 0.0}
 
 
 def test_categories_are_learned_from_by_the_nodes_that_they_lie_under():
@@ -181,11 +181,11 @@ def test_categories_are_learned_from_by_the_nodes_that_they_lie_under():
     true = np.arange(n) % 5.0
     label = (true >= 2).astype(int)
     branch = Spans(ATTRIBUTES[3], np.where(true < 2, 0.0, 2.0), np.where(true < 2, 1.0, 4.0), true)
-    told = prediction_errors([branch], label, np.ones(n, dtype=bool), 0)
-    assert told["models"]["tree"] == {"original": 0.0, "released": 0.0}
+    shown = prediction_errors([branch], label, np.ones(n, dtype=bool), 0)
+    assert shown["models"]["tree"] == {"original": 0.0, "released": 0.0}
     mark = Spans(ATTRIBUTES[3], np.full(n, -np.inf), np.full(n, np.inf), true)
-    told = prediction_errors([mark], label, np.ones(n, dtype=bool), 0)
-    assert told["models"]["tree"]["released"] == told["majority"]
+    shown = prediction_errors([mark], label, np.ones(n, dtype=bool), 0)
+    assert shown["models"]["tree"]["released"] == shown["majority"]
 
 
 def test_it_needs_the_original_in_order(frame):

@@ -396,11 +396,11 @@ def test_all_that_is_wrong_is_named_at_once(copied, capsys):
 
     forge(copied, change)
     assert run(copied, "verify out.csv") == 2
-    told = capsys.readouterr().err
+    shown = capsys.readouterr().err
     for key in ("records.out", "classes", "output.dialect.encoding", "promises[0].risk"):
-        assert f"'{key}' must be" in told
-    assert "many" not in told
-    assert "bogus" not in told
+        assert f"'{key}' must be" in shown
+    assert "many" not in shown
+    assert "bogus" not in shown
 
 
 def to_schema_1(content):
@@ -484,8 +484,8 @@ def test_a_release_is_read_as_its_certificate_says_and_without_one_as_the_policy
     audit = "audit out.csv -p policy.yaml --original in.csv"
     capsys.readouterr()
     assert run(tmp_path, f"{audit} --trace t.jsonl --json") == 0
-    told = capsys.readouterr().out
-    assert json.loads(told)["faults"] == {"uncovered": 0, "changed": 0}
+    shown = capsys.readouterr().out
+    assert json.loads(shown)["faults"] == {"uncovered": 0, "changed": 0}
     # a certificate of another file says nothing about this one
     (tmp_path / "out.csv").write_bytes((tmp_path / "out.csv").read_bytes() + b"\n")
     assert run(tmp_path, f"{audit} --trace t.jsonl") != 0
@@ -521,11 +521,11 @@ def test_no_name_in_a_certificate_passes_for_a_line_of_verify(copied, capsys):
 
     forge(copied, change)
     run(copied, "verify out.csv")
-    told = capsys.readouterr().out
-    lines = told.splitlines()
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
     assert len(lines) == 13
     assert not [line for line in lines if line.startswith("ok   signature")]
-    assert "hospital.pub.pem" in told  # the promise that nobody knows is named
+    assert "hospital.pub.pem" in shown  # the promise that nobody knows is named
     assert all(line.isprintable() for line in lines)
     forge(copied, setting("faults", SPOOF, -1))
     assert run(copied, "verify out.csv") == 2

@@ -188,7 +188,7 @@ def test_every_finding_reaches_every_place(tmp_path):
     """Nothing warns in one place alone."""
     frame = people(
         surname=[f"N{i % 12}" for i in range(ROWS)],
-        ward=["A", "B", "C"] * 20,
+        ward=["A", "B", "?"] * 20,
         cost=[*(f"{i}.25" for i in range(ROWS - 1)), "98765"],
         ill=["I10", "M54", ""] * 20,
     ).with_columns(age=pl.Series(range(20, 20 + ROWS)))

@@ -52,8 +52,8 @@ def test_each_set_has_groups_of_its_own():
 
 def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, shoal):
     """The attack: a green box over k = 2, and everybody alone in sex and job together."""
-    told = ("audit", "t.csv", "-p", "p.yaml", "-q")
-    done = shoal(*told, "--report", "r.html")
+    shown = ("audit", "t.csv", "-p", "p.yaml", "-q")
+    done = shoal(*shown, "--report", "r.html")
     assert (done.status, done.err) == (0, f"shoal: grave: {TEXT}\n")
     page = on_one_line((folder / "r.html").read_text())
     assert '<div class="verdict amber">' in page
@@ -65,10 +65,10 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     assert "2 classes of 2" in page
     required = {"require_together": True}
     (folder / "p.yaml").write_text(yaml.safe_dump(policy() | required))
-    assert shoal(*told).status == 1
+    assert shoal(*shown).status == 1
     other = policy([SETS[0]], job={"role": "plain"}) | required
     (folder / "p.yaml").write_text(yaml.safe_dump(other))
-    done = shoal(*told, "--report", "r.html", status=0)
+    done = shoal(*shown, "--report", "r.html", status=0)
     assert "'job' is not protected: if it is known too, 4 of 4 records are alone" in done.err
 
 
@@ -76,11 +76,11 @@ def test_publish_may_require_it(folder, shoal):
     asked = policy() | {"method": {"name": "full-domain"}}
     (folder / "p.yaml").write_text(yaml.safe_dump(asked))
     (folder / "strict.yaml").write_text(yaml.safe_dump(asked | {"require_together": True}))
-    told = ("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q")
-    found = shoal(*told, "-p", "strict.yaml", status=1)
+    shown = ("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q")
+    found = shoal(*shown, "-p", "strict.yaml", status=1)
     assert "all quasi-identifiers together: k = 2 asked, 1 measured, 4 of 4 below" in found.err
     assert not (folder / "out.csv").exists()
-    assert shoal(*told).status == 0
+    assert shoal(*shown).status == 0
     with pytest.raises(library.PromiseError, match="all quasi-identifiers together"):
         library.publish(PAIRS, folder / "p.yaml", require_together=True)
     with pytest.raises(library.InputError, match="require_together: is judged by 'publish' and"):

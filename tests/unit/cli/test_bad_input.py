@@ -426,8 +426,8 @@ def test_designated_values_that_nobody_has(refused, workplace):
 
 
 def test_parameters_for_a_method_that_nobody_named_say_which_one_was_taken(refused):
-    told = "method 'rounded-partition': parameter 'cut' must be one of paper, admissible; nobody"
-    refused(told, "fits with --method: mondrian", more=("--set", "cut=nearest"))
+    stated = "method 'rounded-partition': parameter 'cut' must be one of paper, admissible; nobody"
+    refused(stated, "fits with --method: mondrian", more=("--set", "cut=nearest"))
     assert "nobody" not in refused(more=("--set", "cut=nearest", "--method", "rounded-partition"))
 
 
@@ -630,9 +630,9 @@ def test_a_sample_of_nobody_is_refused():
 
 
 def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on_an_index():
-    told = str(shoal_package.MissingExtraError.of("a topic needs confluent-kafka", "kafka"))
+    stated = str(shoal_package.MissingExtraError.of("a topic needs confluent-kafka", "kafka"))
     assert (
-        told
+        stated
         == "a topic needs confluent-kafka, which is not installed; run in the clone of Shoal: pip"
         " install '.[kafka]'"
     )
@@ -640,14 +640,14 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
 
 def test_the_page_names_all_that_it_needs_in_one_command(workplace, shoal, monkeypatch):
     monkeypatch.setattr("shoal.cli.machine.find_spec", lambda name: None)
-    told = shoal("ui", "ward", status=4)
-    assert told.err.count("pip install") == 1
-    assert told.err.endswith("pip install '.[web,excel]'\n")
+    stated = shoal("ui", "ward", status=4)
+    assert stated.err.count("pip install") == 1
+    assert stated.err.endswith("pip install '.[web,excel]'\n")
 
 
 def test_a_table_in_the_place_of_an_agreement_is_reported_as_such(workplace, shoal):
-    told = shoal("fuse", "patients.csv", "-o", "fused.csv").err
-    assert told.startswith(
+    stated = shoal("fuse", "patients.csv", "-o", "fused.csv").err
+    assert stated.startswith(
         "shoal: agreement 'patients.csv': is not a mapping of keys to values; compare with"
     )
 
@@ -655,8 +655,8 @@ def test_a_table_in_the_place_of_an_agreement_is_reported_as_such(workplace, sho
 def test_a_table_in_the_place_of_a_policy_is_asked_about(workplace, shoal):
     Path("latin.csv").write_bytes(b"\xfc;b\n")
     for table in ("patients.csv", "latin.csv"):
-        told = shoal("publish", "policy.yaml", "-p", table, "-o", "o.csv").err
-        assert told.endswith("it has the name of a table: are the two files swapped?\n")
+        stated = shoal("publish", "policy.yaml", "-p", table, "-o", "o.csv").err
+        assert stated.endswith("it has the name of a table: are the two files swapped?\n")
 
 
 @pytest.mark.parametrize("k", [1, "ten", 2.5, None])
@@ -702,20 +702,20 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     Path("policy.yaml").write_text(yaml.safe_dump(asked))
     assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
     shuffled.write_csv("other.csv")
-    told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv", status=1)
+    stated = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv", status=1)
     assert (
         "most records differ: was the release made of that table, in that order? a stream needs"
         " its --trace"
-    ) in told.err.splitlines()
+    ) in stated.err.splitlines()
 
 
 def test_a_trace_that_is_nested_too_deeply_is_refused(workplace, shoal):
     Path("t.jsonl").write_text("[" * 100_000)
-    told = shoal(
+    stated = shoal(
         *"audit patients.csv -p policy.yaml --original patients.csv --trace t.jsonl".split(),
         status=2,
     )
-    assert told.err == "shoal: trace 't.jsonl': can't be read; give the file that --trace wrote\n"
+    assert stated.err == "shoal: trace 't.jsonl': can't be read; give the file that --trace wrote\n"
 
 
 def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypatch):
@@ -723,8 +723,8 @@ def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shoal.fusion.fuse.fuse_file", stopped)
-    told = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv")
-    assert (told.status, told.err) == (
+    stated = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv")
+    assert (stated.status, stated.err) == (
         130,
         "shoal: interrupted; nothing was published, run the same command again to resume\n",
     )

@@ -236,6 +236,6 @@ def test_all_faults_are_reported_at_once():
     rows = [["a", "x", "*"], ["a", "x", "*"], ["b", "x", "+"], ["c", "", "*"]]
     with pytest.raises(InputError) as refused:
         Hierarchy.from_paths(rows, "job")
-    told = [str(refused.value.args[0]), *refused.value.findings]
-    assert len(told) == 4
-    assert all(finding.startswith("attribute 'job': ") for finding in told)
+    shown = [str(refused.value.args[0]), *refused.value.findings]
+    assert len(shown) == 4
+    assert all(finding.startswith("attribute 'job': ") for finding in shown)

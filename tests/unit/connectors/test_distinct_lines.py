@@ -46,7 +46,7 @@ def test_each_different_line_is_found_once(texts, ends, chunk):
         assert found.line_of.tolist() == expected[1]
 
 
-def told(content: bytes) -> pl.DataFrame | tuple[str, ...]:
+def shown(content: bytes) -> pl.DataFrame | tuple[str, ...]:
     try:
         return delimited.read(content, "x.csv", ".csv", ("b",), Reading())[0].frame
     except InputError as refused:
@@ -63,11 +63,11 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(LINES)
 def test_what_is_read_or_refused_is_what_the_whole_text_says(texts):
     content = ("a,b\n" + "\n".join(texts) + "\n").encode()
-    whole = told(content)
+    whole = shown(content)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(distinct_lines, "LEAST", 0)
         patched.setattr(distinct_lines, "MOST_DIFFERENT", 9)
-        again = told(content)
+        again = shown(content)
     if isinstance(whole, pl.DataFrame):
         assert isinstance(again, pl.DataFrame)
         assert again.cast(pl.String).equals(whole.cast(pl.String))
@@ -125,4 +125,4 @@ def test_no_more_different_lines_are_known_than_there_is_room_for(monkeypatch):
     ],
 )
 def test_a_carriage_return_beside_a_blank_line_costs_nobody_a_record(text, rows):
-    assert told(f"a,b\n{text}".encode()).cast(pl.String).rows() == rows
+    assert shown(f"a,b\n{text}".encode()).cast(pl.String).rows() == rows

@@ -102,8 +102,8 @@ def test_every_file_that_differs_is_named(tmp_path: Path) -> None:
     _write(tmp_path, "d.parquet", ages=[1])
     with pytest.raises(InputError) as refused:
         _read(tmp_path)
-    told = [refused.value.args[0], *refused.value.findings]
-    assert [str(line).split(":")[0] for line in told] == ["file 'b.parquet'", "file 'd.parquet'"]
+    shown = [refused.value.args[0], *refused.value.findings]
+    assert [str(line).split(":")[0] for line in shown] == ["file 'b.parquet'", "file 'd.parquet'"]
 
 
 def test_files_parted_by_other_columns_are_refused(tmp_path: Path) -> None:

@@ -35,10 +35,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_records_that_a_lone_quote_would_make_one_are_refused(place: Path) -> None:
     place.write_text(MERGED)
-    told = r"2 records with a quote that opens or closes no cell \(rows 1, 2\); put such"
-    with pytest.raises(InputError, match=told):
+    shown = r"2 records with a quote that opens or closes no cell \(rows 1, 2\); put such"
+    with pytest.raises(InputError, match=shown):
         files.read(str(place))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=shown):
         read_coded(place, ".csv", AS_FOUND, Room(1 << 20))
 
 

@@ -77,14 +77,14 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(("damage", "told"), DAMAGE.values(), ids=DAMAGE)
-def test_a_folder_that_is_not_what_was_audited_is_refused(workplace, shoal, damage, told):
+@pytest.mark.parametrize(("damage", "shown"), DAMAGE.values(), ids=DAMAGE)
+def test_a_folder_that_is_not_what_was_audited_is_refused(workplace, shoal, damage, shown):
     assert publish(shoal) == 0
     damage(Path("out"))
     if not files_in(Path("out")):  # a folder without any file says so
-        told = "holds no .parquet file"
+        shown = "holds no .parquet file"
     audited = shoal("audit", "out", "-p", "policy.yaml", status=2)
-    assert told in audited.err
+    assert shown in audited.err
     assert len(audited.err.splitlines()) == 1
     assert shoal("verify", "out", "-p", "policy.yaml").status in (1, 2)
     with pytest.raises(InputError):

@@ -147,12 +147,12 @@ def test_what_tasks_cannot_do_is_refused_by_name(
 def test_files_that_differ_are_named_as_by_one_process(tmp_path: Path) -> None:
     table = folder(tmp_path / "in", rows())
     rows(5).drop("ill").write_parquet(table / "9.parquet")
-    told = []
+    shown = []
     for engine in (None, spread()):
         with pytest.raises(InputError) as refused, engines.using(engine):
             publish_file(str(table), METHODS["rounded"], f"{tmp_path}/out/")
-        told.append(str(refused.value))
-    assert told[0] == told[1]
+        shown.append(str(refused.value))
+    assert shown[0] == shown[1]
 
 
 def test_an_unknown_engine_and_one_that_is_not_installed_are_refused(

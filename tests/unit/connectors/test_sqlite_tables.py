@@ -106,7 +106,7 @@ def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(monkeypa
 
 
 @pytest.mark.parametrize(
-    ("made", "address", "told"),
+    ("made", "address", "stated"),
     [
         ("CREATE TABLE t (a, b)", "?table=t&order=a", "2 rows agree .* or say order=\\*"),
         ("CREATE TABLE t (a)", "?table=t&order=b", "names column 'b'"),
@@ -117,9 +117,9 @@ def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(monkeypa
         ("CREATE TABLE t (a, shoal_row)", "?table=t", "does not count from 1"),
     ],
 )
-def test_a_table_that_can_not_be_read_is_refused_in_one_line(made, address, told):
+def test_a_table_that_can_not_be_read_is_refused_in_one_line(made, address, stated):
     run(made, "INSERT INTO t (a) VALUES ('sécret'), ('sécret')")
-    with pytest.raises(InputError, match=told) as refused:
+    with pytest.raises(InputError, match=stated) as refused:
         files.read(f"sqlite:///in.db{address}")
     assert "sécret" not in str(refused.value)
 
@@ -410,8 +410,8 @@ def test_the_password_reaches_the_client_library_alone():
         with pytest.raises(InputError) as refused:
             parse(text)
         assert "heim" not in str(refused.value)
-    told = InputError("file 'postgresql://u:geheim@h/d?table=t&password=geheim': x")
-    assert str(told) == "file 'postgresql://u@h/d?table=t&password=***': x"
+    stated = InputError("file 'postgresql://u:geheim@h/d?table=t&password=geheim': x")
+    assert str(stated) == "file 'postgresql://u@h/d?table=t&password=***': x"
 
 
 def test_a_table_is_not_written_over_the_one_that_is_read():

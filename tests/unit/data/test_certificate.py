@@ -208,8 +208,8 @@ def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatc
     assert status_of(["verify", "out.csv", "-p", "demo/bank.parties.yaml"]) == 0
     assert "ok   policy: is the one certified" in capsys.readouterr().out
     assert status_of(["verify", "out.csv", "-p", "demo/bank.policy.yaml"]) == 1
-    told = capsys.readouterr().out
-    assert "of a fusion, name its agreement with --policy" in told
+    shown = capsys.readouterr().out
+    assert "of a fusion, name its agreement with --policy" in shown
 
 
 def test_python_states_the_same_but_for_files():

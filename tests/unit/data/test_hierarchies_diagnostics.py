@@ -69,8 +69,8 @@ def test_faults_are_found_with_their_labels_or_count_and_no_others(claim):
     rows, expected = BY_HAND[claim]
     faults = found(rows)
     assert set(faults) == set(expected)
-    for fault, told in expected.items():
-        assert told in (faults[fault].count, faults[fault].values)
+    for fault, shown in expected.items():
+        assert shown in (faults[fault].count, faults[fault].values)
 
 
 def test_a_table_without_rows_is_a_fault_and_lengths_are_counted():
@@ -146,16 +146,16 @@ def test_a_hierarchy_of_very_many_columns_is_refused_before_a_tree_is_grown():
 
 
 @pytest.mark.parametrize(
-    ("columns", "rows", "told"),
+    ("columns", "rows", "shown"),
     [
         (1_001, 30_000, "has 1,001 columns, more than 1,000; leave out steps or correct its sep"),
         (999, 30_000, "has 30,001 rows of up to 999 columns, more than 20,000,000 cells together"),
     ],
 )
-def test_one_long_row_takes_no_room_in_all_others(columns, rows, told):
+def test_one_long_row_takes_no_room_in_all_others(columns, rows, shown):
     wide = [*(f"step {step}" for step in range(columns - 1)), "*"]
     paths = Paths.of([wide, *([str(row), "*"] for row in range(rows))])
     assert paths.codes.nbytes < 1_000_000
     (finding,) = diagnose(paths)
     assert finding.kind is Fault.MANY_STEPS
-    assert told in finding.message
+    assert shown in finding.message

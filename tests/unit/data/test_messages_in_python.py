@@ -118,8 +118,8 @@ def test_a_call_of_python_names_keywords_and_the_command_options(shoal, workplac
     library.publish_file("patients.csv", "policy.yaml", "out.csv")
     with pytest.raises(InputError, match=r"; name a new file, or say replace=True$"):
         library.publish_file("patients.csv", "policy.yaml", "out.csv")
-    told = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
-    assert "or say --replace" in told.err
+    shown = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert "or say --replace" in shown.err
     checks = library.verify("out.csv")
     (policy,) = [check for check in checks if check.name == "policy"]
     assert "policy=" in policy.text

@@ -113,15 +113,15 @@ def test_ids_are_compared_in_the_compatibility_form_of_unicode(cells):
 
 
 @pytest.mark.parametrize(
-    ("cells", "told"),
+    ("cells", "shown"),
     [
         (["a", "b", "a"], "repeats 1"),
         (["a", " ", "b"], "names nobody in 1"),
         (["x", " x"], "repeats"),
     ],
 )
-def test_an_id_that_is_missing_or_occurs_twice_is_refused(cells, told):
-    with pytest.raises(InputError, match=told):
+def test_an_id_that_is_missing_or_occurs_twice_is_refused(cells, shown):
+    with pytest.raises(InputError, match=shown):
         ids_of(cells)
 
 

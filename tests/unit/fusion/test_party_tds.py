@@ -76,9 +76,9 @@ def test_the_literal_rule_is_valid_and_maximal_too(data, case):
 @given(st.data(), cases())
 def test_a_winner_that_is_told_the_runner_up_does_what_enough_hidden_plans_would(data, case):
     owners = data.draw(owners_of(len(case.codes)))
-    told, batches = case.together(PartyTdsLiteral(), owners)
+    shown, batches = case.together(PartyTdsLiteral(), owners)
     hidden, planned = case.together(PartyTdsLiteral(runner_up="hidden", ahead=64), owners)
-    assert told[0].steps == hidden[0].steps
+    assert shown[0].steps == hidden[0].steps
     assert batches == planned
 
 

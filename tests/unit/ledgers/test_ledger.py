@@ -116,8 +116,8 @@ def test_a_last_mark_that_is_missing_is_reported_and_no_damage(ledger, shoal):
     """An append that was killed leaves the same behind."""
     assert "mark" not in shoal("ledger", "verify", ledger).err
     (ledger.with_name("L.private") / "000004" / "published").unlink()
-    told = shoal("ledger", "verify", ledger, status=0)
-    assert "private step 000004: its mark 'published' is missing" in told.err
+    stated = shoal("ledger", "verify", ledger, status=0)
+    assert "private step 000004: its mark 'published' is missing" in stated.err
     append(ledger, wearers(30, 4))
     assert "mark" not in shoal("ledger", "verify", ledger).err
 

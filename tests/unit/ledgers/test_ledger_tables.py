@@ -319,9 +319,11 @@ def test_a_commit_that_the_database_refuses_is_made_good_by_the_same_increment(m
     assert_in_step()
     restore("behind", *PARTS)
     wearers(N, 2).write_csv("increment.csv")
-    told = shoal("republish", "increment.csv", "-p", "p.json", "--ledger", "L", "-o", OUT, status=0)
-    assert "1 release was in the ledger and not in the table: written there, too" in told.err
-    assert "this increment is release 0002 already\n" in told.err
+    stated = shoal(
+        "republish", "increment.csv", "-p", "p.json", "--ledger", "L", "-o", OUT, status=0
+    )
+    assert "1 release was in the ledger and not in the table: written there, too" in stated.err
+    assert "this increment is release 0002 already\n" in stated.err
     assert_in_step()
 
 

@@ -128,10 +128,10 @@ def test_counterfeits_are_published_as_counts_and_fill_what_those_who_left_leave
     walkers = frame.filter(pl.col("activity") == "walk").head(5)
     done = append(ledger, change(walkers, "delete"), policy())
     counted = pl.read_csv(ledger / "0002" / "counterfeits.csv", infer_schema=False)
-    told = done.certificate["counterfeits"]
-    assert told["records"] == counted["counterfeits"].cast(int).sum() > 0
+    stated = done.certificate["counterfeits"]
+    assert stated["records"] == counted["counterfeits"].cast(int).sum() > 0
     identities = Identities.read(Ledger.at(ledger).step_of(2))
-    assert told["records"] == int((~identities.is_real).sum())
+    assert stated["records"] == int((~identities.is_real).sum())
     shown, _ = by_class(ledger, 2)
     assert {tuple(row[name] for name in QUASI) for row in counted.to_dicts()} <= set(shown)
 
@@ -194,8 +194,8 @@ def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_de
     said = f"{invented} of these rows are invented: L/0002/counterfeits.csv says in which classes"
     assert said in shoal("ledger", "export", "L", "-o", "t.csv").err
     assert "invented" not in shoal("ledger", "export", "L", "-o", "u.csv", "--release", "1").err
-    for told in (first, second):
-        assert "may all have the same value" not in told.err, "a signature has m values"
+    for stated in (first, second):
+        assert "may all have the same value" not in stated.err, "a signature has m values"
     assert "\n5 people were deleted\n" in second.err
     left = frame.filter(pl.col("activity") != "walk")
     subject = policy().subject

@@ -141,9 +141,9 @@ def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(folder, shoal):
     asked.save("p.yaml")
     again_alone = wearers(1, 2).with_columns(who=pl.lit("2-0"), age=pl.lit(30))
     again_alone.write_csv("c.csv")
-    told = shoal("republish", "c.csv", "-p", "p.yaml", "--ledger", "L", status=0)
-    assert "2 records waited to the deadline and can't be published: left out" in told.err
-    assert "2 records wait for the next increment" in told.err
+    shown = shoal("republish", "c.csv", "-p", "p.yaml", "--ledger", "L", status=0)
+    assert "2 records waited to the deadline and can't be published: left out" in shown.err
+    assert "2 records wait for the next increment" in shown.err
     assert append(ledger, wearers(4, 5), asked).certificate["records"]["out"] == 6
 
 

@@ -71,9 +71,9 @@ def test_the_command_shows_every_setting_and_begins_nothing(folder, shoal):
 def test_earlier_increments_are_for_asking_what_if(folder, shoal):
     policy(k=3).save("p.yaml")
     wearers(30, 1).write_csv("a.csv")
-    told = shoal("republish", "a.csv", "-p", "p.yaml", "--ledger", "L", "--earlier", "a.csv")
-    assert told.status == 2
-    assert "--earlier: belongs to --what-if" in told.err
+    stated = shoal("republish", "a.csv", "-p", "p.yaml", "--ledger", "L", "--earlier", "a.csv")
+    assert stated.status == 2
+    assert "--earlier: belongs to --what-if" in stated.err
     assert not list(folder.glob("L*"))
 
 

@@ -80,8 +80,10 @@ def test_the_command_says_who_returned(tmp_path, shoal):
     for number, frame in enumerate((wearers(2, 1), again)):
         frame.write_csv(tmp_path / f"{number}.csv")
         words = (tmp_path / f"{number}.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
-        told = shoal("republish", *words, status=0)
-    assert "1 person who waited returned: each now has several records, and counts once" in told.err
+        stated = shoal("republish", *words, status=0)
+    assert (
+        "1 person who waited returned: each now has several records, and counts once" in stated.err
+    )
 
 
 def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
@@ -352,7 +354,7 @@ def test_what_if_shows_every_method_and_publishes_nothing(folder, shoal):
     published = {name for name, row in first.items() if row["outcome"] == "published"}
     assert published == {"crp", "static-1", "static-2", "k-pprp", "sticky"}
     assert first["m-invariance"]["outcome"] == "refused"
-    assert any("plain column" in told for told in first["m-invariance"]["told"])
+    assert any("plain column" in stated for stated in first["m-invariance"]["told"])
     shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--method", "static-2", "-q")
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     shown = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L", "--what-if")

@@ -17,10 +17,10 @@ from shoal.policy.policy import Policy
 def asked(
     t: float, reference: str | None = None, method: str = "crp", beat: bool = False, **changes
 ) -> Policy:
-    told = {} if reference is None else {"reference": reference}
+    shown = {} if reference is None else {"reference": reference}
     attributes = POLICY["attributes"] | {"beat": {"role": "sensitive", "type": "number"}}
     names = ["activity", "beat"] if beat else ["activity"]
-    promises = [*POLICY["promises"], {"model": "t-closeness", "attributes": names, "t": t, **told}]
+    promises = [*POLICY["promises"], {"model": "t-closeness", "attributes": names, "t": t, **shown}]
     content = {**POLICY, "attributes": attributes, "promises": promises} | changes
     return Policy.from_dict(content).with_method(method, {})
 

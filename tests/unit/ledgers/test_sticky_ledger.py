@@ -211,14 +211,14 @@ def test_everybody_has_one_record_and_a_name(tmp_path):
     nameless = people(1, 5).with_columns(who=pl.lit(None, dtype=pl.String))
     with pytest.raises(InputError) as refused:
         append(tmp_path / "L", pl.concat([twice, nameless]), policy(k=3))
-    told = " ".join([str(refused.value), *refused.value.findings])
-    assert "further records of people who have one already: 2" in told
-    assert "records without a 'who': 1" in told
+    message = " ".join([str(refused.value), *refused.value.findings])
+    assert "further records of people who have one already: 2" in message
+    assert "records without a 'who': 1" in message
     assert not list(tmp_path.glob("L*"))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"missing": "suppress"}, "can't suppress records"),
         ({"render": {"order": "input"}}, "rows in the input's order would show who is who"),
@@ -230,7 +230,7 @@ def test_everybody_has_one_record_and_a_name(tmp_path):
         ({"subject": None}, "needs a subject"),
     ],
 )
-def test_policies_under_which_people_can_not_return_are_refused(tmp_path, change, told):
+def test_policies_under_which_people_can_not_return_are_refused(tmp_path, change, message):
     content = json.loads(json.dumps(POLICY))
     over = change.pop("over", change.get("plain"))
     if over:
@@ -242,7 +242,7 @@ def test_policies_under_which_people_can_not_return_are_refused(tmp_path, change
     asked = Policy.from_dict(content | change).with_method("sticky", {})
     with pytest.raises(InputError) as refused:
         append(tmp_path / "L", people(30), asked)
-    assert told in " ".join([str(refused.value), *refused.value.findings])
+    assert message in " ".join([str(refused.value), *refused.value.findings])
 
 
 def test_over_time_belongs_to_sensitive_attributes():
@@ -328,7 +328,7 @@ def test_a_report_counts_people_who_come_again_once(tmp_path):
     ledger, asked = begun(tmp_path, 30)
     append(ledger, later(people(30), 2), asked)
     found = audit_ledger(ledger)
-    told = " ".join(line.says for line in ledger_in_short(found))
-    assert "60 records of 30 people" in told
+    message = " ".join(line.says for line in ledger_in_short(found))
+    assert "60 records of 30 people" in message
     write_history_report(found, tmp_path / "r.html")
     assert "People who share all their classes and absences" in (tmp_path / "r.html").read_text()

@@ -41,7 +41,7 @@ def judged(content):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "shown"),
     [
         (lambda c: c["label"].update(shared=False), "consent"),
         (lambda c: c.update(maximum={"name": "clear"}), "scores_may_be_seen"),
@@ -95,10 +95,10 @@ def judged(content):
         (lambda c: c.update(owners=[]), "not a known key"),
     ],
 )
-def test_what_does_not_fit_is_reported(change, told):
+def test_what_does_not_fit_is_reported(change, shown):
     with pytest.raises(InputError) as refused:
         agreement(change)
-    assert told in str(refused.value)
+    assert shown in str(refused.value)
 
 
 def test_a_column_to_be_dropped_may_be_named_by_two_owners():
@@ -175,9 +175,9 @@ def test_a_misspelt_key_is_reported_in_terms_of_the_agreement():
     """No command prints the schema of an agreement, so none is named."""
     with pytest.raises(InputError) as found:
         agreement(lambda c: c.update(promise=c.pop("promises"), label="loan"))
-    told = [found.value.args[0], *found.value.findings]
+    shown = [found.value.args[0], *found.value.findings]
     compare = "compare with the agreement that 'shoal sample bank' writes"
-    assert sorted(told) == [
+    assert sorted(shown) == [
         "agreement, label: must be a mapping of keys to values",
         f"agreement, promise: is not a known key; did you mean 'promises'? {compare}",
         f"agreement, promises: is missing; {compare}",

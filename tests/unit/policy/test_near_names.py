@@ -31,13 +31,13 @@ NEAR = {
 
 @pytest.mark.parametrize("name", NEAR)
 def test_a_column_named_like_another_must_be_named(name):
-    told = (
+    shown = (
         f"columns '{name}': not in the policy, but {NEAR[name]}; name it under 'attributes',"
         " 'other: plain' would publish it"
     )
     with pytest.raises(InputError) as refused:
         shoal.publish(table(**{name: list("wxyz")}), policy())
-    assert str(refused.value) == told
+    assert str(refused.value) == shown
     dropped = shoal.publish(table(**{name: list("wxyz")}), policy("drop"))
     assert dropped.data.columns == ["age", "disease"]
 

@@ -101,7 +101,7 @@ class Taken(Runs):
 
 
 @pytest.mark.parametrize(
-    ("method", "told"),
+    ("method", "shown"),
     [
         (Runs, "such as MyMethod(); this is a class"),
         (7, "such as MyMethod(); this is of type int"),
@@ -111,10 +111,10 @@ class Taken(Runs):
         (Runs(times=0), "method 'runs': parameter 'times' must be at least 1"),
     ],
 )
-def test_what_is_no_method_is_refused_and_says_what_is_missing(people, method, told):
+def test_what_is_no_method_is_refused_and_says_what_is_missing(people, method, shown):
     with pytest.raises(shoal.InputError) as refused:
         shoal.publish(people, **WORDS, method=method)
-    assert told in str(refused.value)
+    assert shown in str(refused.value)
 
 
 ANSWERS = {

@@ -68,8 +68,8 @@ def _publish_all() -> None:
     run("publish", "patients.csv", "-p", "table.yaml", "-o", "table.csv")
     for method in STREAMS:
         with_method("purchases.policy.yaml", f"{method}.yaml", name=method, delta=300)
-        told = ("-p", f"{method}.yaml", "-o", f"{method}.csv", "--trace", f"{method}.jsonl")
-        run("stream", "purchases.csv", *told)
+        shown = ("-p", f"{method}.yaml", "-o", f"{method}.csv", "--trace", f"{method}.jsonl")
+        run("stream", "purchases.csv", *shown)
     Path("wearables.policy.yaml").write_text(WEARABLES)
     with_method("wearables.policy.yaml", "ledger.yaml", name=LEDGER)
     run("sample", "wearables", "-n", 150, "--seed", 8, "-o", "more.csv")
@@ -93,8 +93,8 @@ def there(released, monkeypatch) -> Path:
 
 
 def of_stream(method: str) -> tuple[str, ...]:
-    told = ("-p", f"{method}.yaml", "--original", "purchases.csv", "--trace", f"{method}.jsonl")
-    return ("audit", f"{method}.csv", *told, "--json")
+    shown = ("-p", f"{method}.yaml", "--original", "purchases.csv", "--trace", f"{method}.jsonl")
+    return ("audit", f"{method}.csv", *shown, "--json")
 
 
 BESIDE_ORIGINAL = ("-p", "table.yaml", "--original", "patients.csv")

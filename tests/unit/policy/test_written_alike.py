@@ -78,8 +78,8 @@ def test_the_certificate_says_it_of_such_tables_alone():
     with pytest.warns(ReleaseWarning, match="write them alike") as caught:
         done = library.publish(ROWS, POLICY)
     assert [one.message.code for one in caught].count("written-alike") == 2
-    told = [one for one in done.certificate["warnings"] if one["code"] == "written-alike"]
-    assert [one["text"] for one in told] == texts(ROWS)
+    stated = [one for one in done.certificate["warnings"] if one["code"] == "written-alike"]
+    assert [one["text"] for one in stated] == texts(ROWS)
     clean = ROWS.with_columns(pl.col("town", "disease").str.strip_chars().str.to_lowercase())
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="write them alike")

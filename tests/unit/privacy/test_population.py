@@ -299,9 +299,9 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     presence = [shown.count(cells) / fits[cells] for cells in fits]
     nobody = any(not any(covers(cells, person) for cells in fits) for person in people)
     audited = shoal.audit(out.data, asked.with_promises([chance]), frame, trace=out.trace)
-    (told,) = audited["promises"]
-    assert told["measured"] == pytest.approx(max(presence))
-    assert told["measured_min"] == pytest.approx(0.0 if nobody else min(presence))
+    (answer,) = audited["promises"]
+    assert answer["measured"] == pytest.approx(max(presence))
+    assert answer["measured_min"] == pytest.approx(0.0 if nobody else min(presence))
 
 
 NARROW = {"type": "ordinal", "order": ["m", "f"]}

@@ -61,8 +61,8 @@ def test_a_cell_is_the_commonest_or_the_lower_median_value_of_those_who_show_it(
         elif asked[name]["render"] == "median":
             assert float(cell) == sorted(own)[(len(own) - 1) // 2]
     techniques = {c["name"]: c["technique"] for c in release.certificate["columns"]}
-    told = {name: own["render"].replace("range", "interval") for name, own in asked.items()}
-    assert techniques == told
+    stated = {name: own["render"].replace("range", "interval") for name, own in asked.items()}
+    assert techniques == stated
 
 
 @pytest.mark.parametrize("seed", range(3))

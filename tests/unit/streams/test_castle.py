@@ -8,11 +8,11 @@ from sample_policies import content_of
 
 def test_a_cluster_is_asked_about_those_whom_a_cap_keeps_in_it():
     """Once the places of records that left are taken again, their order is not that of arrival."""
-    told = (
+    shown = (
         "2 50 e 2,1 0 a 0,0 0 f 2,2 100 d 1,2 0 c 0,0 50 c 0,1 100 c 0,0 100 a 0,2 100 e 0,2 0 e"
         " 1,2 0 a 1"
     )
-    told += ",1 0 a 1,2 0 a 0"
+    shown += ",1 0 a 1,2 0 a 0"
     tree = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
     policy = content_of(
         {
@@ -33,6 +33,6 @@ def test_a_cluster_is_asked_about_those_whom_a_cap_keeps_in_it():
         [(f"r{i}", "0", "a", value) for i, value in enumerate(values)], schema=names, orient="row"
     )
     stream = shoal.stream(policy, reference=reference)
-    for record in told.split(","):  # one by one, so that every release is measured by itself
+    for record in shown.split(","):  # one by one, so that every release is measured by itself
         stream.push(pl.DataFrame([record.split()], schema=names, orient="row"))
     stream.flush()

@@ -128,14 +128,14 @@ def test_a_snapshot_whose_head_is_nested_too_deeply_is_refused(stopped):
 
 
 @pytest.mark.parametrize(
-    ("name", "output", "told"),
+    ("name", "output", "shown"),
     [
         ("state/people", "people", "its file 'people' is damaged"),
         ("t.jsonl", "trace", "output 't.jsonl': was moved, shortened or changed"),
         ("out.csv", "sink", "output 'out.csv': was moved, shortened or changed"),
     ],
 )
-def test_every_committed_byte_of_an_output_is_checked(resume, name, output, told):
+def test_every_committed_byte_of_an_output_is_checked(resume, name, output, shown):
     """What stands behind the committed bytes is the last step, which is put again."""
     path = Path(name)
     whole = path.read_bytes()
@@ -143,7 +143,7 @@ def test_every_committed_byte_of_an_output_is_checked(resume, name, output, told
     assert 0 < committed < len(whole)
     for at in flips(path):
         if at < committed:
-            with pytest.raises(CheckpointError, match=told):
+            with pytest.raises(CheckpointError, match=shown):
                 resume()
         elif at % 50 == 0:
             resume()

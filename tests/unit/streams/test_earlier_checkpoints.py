@@ -55,9 +55,9 @@ def test_a_copy_of_an_earlier_stream_is_refused_with_what_is_left_to_do(stopped,
     refused = shoal(*run, "-o", "out.csv", "--checkpoint", "state", status=2)
     assert "was made before 0.1.0 was released" in refused.err
     assert ANOTHER_STREAM in refused.err
-    told = shoal(*run, "-o", "out.csv", "--checkpoint", "state", "--trace", "t.jsonl").err
-    assert "was released, under other outputs (without --trace); put" in told
-    assert "gets its certificate from 'shoal audit OUTPUT -p POLICY -o CERTIFICATE'" in told
+    shown = shoal(*run, "-o", "out.csv", "--checkpoint", "state", "--trace", "t.jsonl").err
+    assert "was released, under other outputs (without --trace); put" in shown
+    assert "gets its certificate from 'shoal audit OUTPUT -p POLICY -o CERTIFICATE'" in shown
     proof = ("out.csv", "-p", "policy.yaml", "-o", "out.csv.certificate.json", "-q")
     assert shoal("audit", *proof).status == 0
     assert shoal("verify", *proof[:3], "-q").status == 0

@@ -145,12 +145,12 @@ def test_strict_release_reuses_a_cluster_only_for_k_people_at_once():
     frame = stream_of(300)
     found = run(policy_of(delta=60, tau=1.0, strict_release=True), frame)
     people = {}
-    for told in found.trace:
-        if told["row"] is not None and told["kind"] != "suppress":
-            cells = tuple(found.rows[told["row"]][name] for name in ("age", "pay", "town"))
-            people.setdefault((told["release"], cells), set()).add(frame["who"][told["seq"]])
+    for shown in found.trace:
+        if shown["row"] is not None and shown["kind"] != "suppress":
+            cells = tuple(found.rows[shown["row"]][name] for name in ("age", "pay", "town"))
+            people.setdefault((shown["release"], cells), set()).add(frame["who"][shown["seq"]])
     assert min(len(who) for who in people.values()) >= 3
-    assert any(told["kind"] == "reuse" for told in found.trace)
+    assert any(shown["kind"] == "reuse" for shown in found.trace)
 
 
 @pytest.mark.parametrize("effort", ["light", "full"])

@@ -23,8 +23,8 @@ def test_the_worked_example_publishes_halves_of_the_domain():
     number = {"role": "quasi", "type": "number", "domain": [0, 8]}
     frame = pl.DataFrame({"x": ["1", "7", "2", "3", "6"]})
     found = run(policy(2, {"x": number}, delta=3), frame)
-    told = [(t["seq"], t["kind"], found.rows[t["row"]]["x"]) for t in found.trace]
-    assert sorted(told) == [
+    stated = [(t["seq"], t["kind"], found.rows[t["row"]]["x"]) for t in found.trace]
+    assert sorted(stated) == [
         (0, "new", "[0, 8]"),
         (1, "new", "[0, 8]"),
         (2, "new", "[0, 4]"),

@@ -142,8 +142,8 @@ def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
     pl.concat(
         [frame[:500], frame[500:502].with_columns(age=pl.lit("95"), income=pl.lit("200000"))]
     ).write_csv("p.csv")
-    told = ("--set", "delta=500", "--set", "strict_release=true")
-    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *told).status == 0
+    stated = ("--set", "delta=500", "--set", "strict_release=true")
+    assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", *stated).status == 0
     kinds = pl.read_ndjson("t.jsonl")["kind"]
     found = shoal(*AUDIT)
     certificate = json.loads(found.out)
@@ -303,8 +303,8 @@ def test_bad_records_are_set_aside_by_place_and_reason_without_their_cells(
     found = shoal(
         *STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--dead-letters", "bad.jsonl", status=0
     )
-    told = [json.loads(line) for line in (shop / "bad.jsonl").read_text().splitlines()]
-    assert [(b["record"], b["reason"]) for b in told] == [
+    stated = [json.loads(line) for line in (shop / "bad.jsonl").read_text().splitlines()]
+    assert [(b["record"], b["reason"]) for b in stated] == [
         (10, "attribute 'age': no number"),
         (20, f"has 9 cells, not 8; {CURE}"),
         (30, "has no subject"),
@@ -386,10 +386,10 @@ def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, bad_lines, shoal):
 def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
     with changed_lines() as lines:
         lines[1:26] = [line + b",one too many" for line in lines[1:26]]
-    told = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q").err.splitlines()
-    assert told[0].startswith("shoal: record 0 (the first is 0): ")
-    assert len(told) == 21
-    assert told[-1] == "shoal: and 5 more that were read with them"
+    stated = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q").err.splitlines()
+    assert stated[0].startswith("shoal: record 0 (the first is 0): ")
+    assert len(stated) == 21
+    assert stated[-1] == "shoal: and 5 more that were read with them"
 
 
 def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
@@ -407,9 +407,9 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     ):
         found = shoal(*run, *more, status=2)
         assert f"was made under {differing}; resume with what it was begun with" in found.err
-    told = shoal(*run, "-o", "other.csv").err
-    assert f"since the stream wrote it as '{shop / 'out.csv'}'; put it back" in told
-    assert "whoever is in both may be singled out" in told
+    stated = shoal(*run, "-o", "other.csv").err
+    assert f"since the stream wrote it as '{shop / 'out.csv'}'; put it back" in stated
+    assert "whoever is in both may be singled out" in stated
     assert shoal(*run).status == 0  # finished: the certificate is written again, nothing else
     for version, status in (("0.1.9", 0), ("0.2.0", 2)):
         monkeypatch.setattr("shoal.streams.publishing.VERSION", version)
@@ -515,9 +515,9 @@ def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     assert 0 < closeness["measured"] <= 0.2
     audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
     assert "measured to the published file itself" in shoal(*audit).err
-    told = shoal(*audit, "-p", "named.yaml", "--json")
-    assert closeness in json.loads(told.out)["promises"]
-    faults = json.loads(told.out)["faults"]
+    stated = shoal(*audit, "-p", "named.yaml", "--json")
+    assert closeness in json.loads(stated.out)["promises"]
+    faults = json.loads(stated.out)["faults"]
     # the policy's method is fads
     assert not any(count for name, count in faults.items() if name != "late")
 
@@ -564,8 +564,8 @@ def test_a_value_that_the_reference_does_not_show_is_set_aside(shop, shoal):
     policy = (shop / "policy.yaml").read_text() + "reference: reference.csv\n"
     (shop / "policy.yaml").write_text(policy)
     assert shoal(*STREAM, "-o", "out.csv").status == 0
-    told = (shop / "out.csv.dead-letters.jsonl").read_text()
-    assert "attribute 'amount': a value that the reference does not show" in told
+    stated = (shop / "out.csv.dead-letters.jsonl").read_text()
+    assert "attribute 'amount': a value that the reference does not show" in stated
 
 
 def test_the_certificate_by_release_agrees_with_the_whole_on_what_it_tells(shop, shoal):
@@ -710,8 +710,8 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     """
     from shoal.streams import certify
 
-    def broken(*told):
-        found = measured(*told)
+    def broken(*stated):
+        found = measured(*stated)
         promises = [p | {"holds": False} for p in found.certificate["promises"]]
         return replace(found, certificate=found.certificate.extended(promises=promises))
 
@@ -803,15 +803,15 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(folder, shoal):
     assert ((out["ill"] == "*") == starred).all()
     records = json.loads((folder / "out.csv.certificate.json").read_text())["records"]
     assert records["suppressed"] == records["withheld"] == starred.sum()
-    told = ("audit", "out.csv", "-p", "policy.yaml", "-q", "--json")
-    assert shoal(*told).status == 0
-    found = shoal(*told, "--original", "p.csv", "--trace", "t.jsonl")
+    stated = ("audit", "out.csv", "-p", "policy.yaml", "-q", "--json")
+    assert shoal(*stated).status == 0
+    found = shoal(*stated, "--original", "p.csv", "--trace", "t.jsonl")
     assert not any(json.loads(found.out)["faults"].values())
     # one value shown, and all of them are a class again
     at = int(starred.arg_max())
     shown = pl.Series([*out["ill"][:at], "u", *out["ill"][at + 1 :]])
     out.with_columns(ill=shown).write_csv("out.csv")
-    assert json.loads(shoal(*told).out)["records"]["withheld"] == 0
+    assert json.loads(shoal(*stated).out)["records"]["withheld"] == 0
 
 
 def test_a_stream_whose_folder_was_moved_goes_on_and_no_copy_does(

@@ -89,8 +89,8 @@ def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, 
         found = run(policy, frame, chunk=17)
         assert seed or run(policy, frame, 31, restart=True).bytes == found.bytes
         members, changed = defaultdict(list), set()
-        told = sorted((t for t in found.trace if t["row"] is not None), key=lambda t: t["row"])
-        for (at, row), following in zip_longest(zip(told, found.rows, strict=True), told[1:]):
+        shown = sorted((t for t in found.trace if t["row"] is not None), key=lambda t: t["row"])
+        for (at, row), following in zip_longest(zip(shown, found.rows, strict=True), shown[1:]):
             cells = row["age"], row["pay"], row["town"]
             if at["kind"] != "suppress" and set(cells) != {"*"}:  # these show no value either
                 members[cells].append((frame["who"][at["seq"]], row["ill"]))

@@ -314,10 +314,10 @@ def test_a_forged_certificate_of_groups_that_tell_a_value_fails_verification(sta
         hashed[name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
     output = stated["output"] | hashed["r.csv"] | {"sensitive": hashed["r.sensitive.csv"]}
     Path("r.csv.certificate.json").write_text(json.dumps(stated | {"output": output}))
-    told = shoal(*VERIFY, status=1)
-    failed = [line.split(":")[0] for line in told.out.splitlines() if line.startswith("FAIL")]
+    answer = shoal(*VERIFY, status=1)
+    failed = [line.split(":")[0] for line in answer.out.splitlines() if line.startswith("FAIL")]
     assert failed == ["FAIL measured again"]
-    assert "an audit finds something else: alpha-k-anonymity" in told.out
+    assert "an audit finds something else: alpha-k-anonymity" in answer.out
 
 
 def test_groups_unite_until_every_promise_holds_and_nothing_is_left_where_none_can(folder, shoal):

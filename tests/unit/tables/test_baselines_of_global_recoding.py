@@ -58,12 +58,12 @@ def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     places = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex"]
     frame, folder = adult.select(places), data_folder / "adult" / "hierarchies_arx"
     hierarchies = {name: {"role": "quasi", "hierarchy": f"{folder}/{name}.csv"} for name in places}
-    content, told = content_of(hierarchies, 5), []
+    content, shown = content_of(hierarchies, 5), []
     for name in ("full-domain", "incognito"):
         asked = content | {"method": {"name": name, "suppression": 0.01}}
-        told.append(shoal.publish(frame, asked).certificate["method"]["search_statistics"])
-    assert told[0]["score"] == pytest.approx(told[1]["score"])
-    assert told[0]["judged"] < told[1]["judged"]
+        shown.append(shoal.publish(frame, asked).certificate["method"]["search_statistics"])
+    assert shown[0]["score"] == pytest.approx(shown[1]["score"])
+    assert shown[0]["judged"] < shown[1]["judged"]
 
 
 @settings(max_examples=60)

@@ -353,8 +353,8 @@ def test_deviation_gives_every_attribute_that_varies_the_same_variance(matrix):
 
 
 def test_raw_distances_are_those_of_the_numbers_whatever_their_decimals_and_weights():
-    told = [(20.25, 1000), (21.5, 1300), (60.75, 1010), (24.0, 4900)]
-    frame = pl.DataFrame(told, schema=["age", "income"], orient="row").cast(pl.String)
+    shown = [(20.25, 1000), (21.5, 1300), (60.75, 1010), (24.0, 4900)]
+    frame = pl.DataFrame(shown, schema=["age", "income"], orient="row").cast(pl.String)
     attributes = {
         "age": {"role": "quasi", "type": "number", "domain": [0, 100], "weight": 3},
         "income": {"role": "quasi", "type": "number"},
@@ -364,18 +364,18 @@ def test_raw_distances_are_those_of_the_numbers_whatever_their_decimals_and_weig
     assert points.var(axis=1).sum() == pytest.approx(2)
     apart = [math.dist(points[:, 0], points[:, r]) for r in (1, 2, 3)]
     assert [a / apart[0] for a in apart] == pytest.approx(
-        [math.dist(told[0], told[r]) / math.dist(told[0], told[1]) for r in (1, 2, 3)]
+        [math.dist(shown[0], shown[r]) / math.dist(shown[0], shown[1]) for r in (1, 2, 3)]
     )
 
 
 def test_raw_sensitive_numbers_stay_as_far_apart_as_they_are():
-    told = np.array([[1.0, 100.0], [2.0, 300.0], [4.0, 100.0]])
+    shown = np.array([[1.0, 100.0], [2.0, 300.0], [4.0, 100.0]])
     columns = tuple(
         SensitiveColumn(f"s{s}", codes.astype(np.int32), len(values), "ordered", numbers=values)
         for s in range(2)
-        for values, codes in [np.unique(told[:, s], return_inverse=True)]
+        for values, codes in [np.unique(shown[:, s], return_inverse=True)]
     )
     codes = np.stack([column.codes for column in columns], axis=1)
     points = sensitive_points(columns, codes, "raw")
-    assert points[1].var() / points[0].var() == pytest.approx(told[:, 1].var() / told[:, 0].var())
+    assert points[1].var() / points[0].var() == pytest.approx(shown[:, 1].var() / shown[:, 0].var())
     assert sensitive_points(columns, codes).var(axis=1) == pytest.approx([1, 1])

@@ -52,10 +52,10 @@ def test_every_option_of_the_command_is_there_for_files(table: Path, tmp_path: P
 
 
 def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
-    with pytest.warns(shoal.ReleaseWarning) as told:
+    with pytest.warns(shoal.ReleaseWarning) as shown:
         certificate = shoal.publish_file(table, ASKED, tmp_path / "out.csv", threads=1)
-    assert [str(one.message) for one in told] == [str(one) for one in certificate.warnings]
-    assert {one.filename for one in told} == {__file__}
+    assert [str(one.message) for one in shown] == [str(one) for one in certificate.warnings]
+    assert {one.filename for one in shown} == {__file__}
 
 
 def test_what_no_size_no_engine_and_no_file_is_called_is_refused(

@@ -161,16 +161,16 @@ def explained():
 
 
 def test_an_explanation_names_promises_and_columns(explained):
-    told = explained["explanation"]
-    assert told["suppressed"]["records"] == 1
-    assert told["suppressed"]["promises"] == {"k-anonymity": 1}
-    assert {c["attribute"] for c in told["suppressed"]["columns"]} == {"at", "sex", "age"}
-    assert any(column["promises"]["k-anonymity"] > 0 for column in told["generalized"])
+    shown = explained["explanation"]
+    assert shown["suppressed"]["records"] == 1
+    assert shown["suppressed"]["promises"] == {"k-anonymity": 1}
+    assert {c["attribute"] for c in shown["suppressed"]["columns"]} == {"at", "sex", "age"}
+    assert any(column["promises"]["k-anonymity"] > 0 for column in shown["generalized"])
 
 
 def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns_and_is_so():
-    told = shoal.publish(SPREAD, with_k(4), explain=True).certificate["explanation"]
-    settings = {change["setting"]: change for change in told["cheaper"]}
+    shown = shoal.publish(SPREAD, with_k(4), explain=True).certificate["explanation"]
+    settings = {change["setting"]: change for change in shown["cheaper"]}
     # without 'age', which shows nothing: no gain
     assert set(settings) == {"k-anonymity with k = 3", "without 'sex'"}
     # the two others show nothing
@@ -183,12 +183,12 @@ def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns_and_i
 
 
 def test_a_step_along_the_lattice_is_what_those_levels_publish(explained):
-    told = explained["explanation"]
-    assert told["node"]["is_safe"]
-    assert told["node"]["loss"] == pytest.approx(explained["utility"]["gcp"])
-    assert {near["step"] for near in told["neighbours"]} == {1, -1}
-    for near in told["neighbours"]:
-        level = told["node"]["levels"][near["attribute"]]
+    shown = explained["explanation"]
+    assert shown["node"]["is_safe"]
+    assert shown["node"]["loss"] == pytest.approx(explained["utility"]["gcp"])
+    assert {near["step"] for near in shown["neighbours"]} == {1, -1}
+    for near in shown["neighbours"]:
+        level = shown["node"]["levels"][near["attribute"]]
         assert near["levels"][near["attribute"]] == level + near["step"]
         at = [f"{name}:{level}" for name, level in near["levels"].items()]
         there = ONE_IN_TEN | {"method": ONE_IN_TEN["method"] | {"minimum": at, "maximum": at}}

@@ -228,9 +228,9 @@ def test_rows_without_any_value_are_nobody(folder, shoal, more, codes):
     certificate = json.loads(Path("o.csv.certificate.json").read_text())
     people = len(ROWS) + sum("9" in row for row in more)
     assert certificate["records"]["in"] == certificate["subjects"] == people
-    told = [one for one in certificate["warnings"] if one["code"] in ("empty-rows", "rows-apart")]
-    assert [one["code"] for one in told] == codes
-    for one in told:
+    stated = [one for one in certificate["warnings"] if one["code"] in ("empty-rows", "rows-apart")]
+    assert [one["code"] for one in stated] == codes
+    for one in stated:
         assert one["text"] in done.err
         assert one["text"] in Path("r.html").read_text()
     assert shoal("verify", "o.csv", "-p", "p.yaml", "--original", "t.csv").status == 0

@@ -135,7 +135,7 @@ def test_categories_of_pandas_keep_their_order():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "stated"),
     [
         ({}, "needs a policy, or 'quasi' and 'k'"),
         ({"k": 5}, "no quasi-identifier"),
@@ -151,15 +151,15 @@ def test_categories_of_pandas_keep_their_order():
         ({"quasi": "age", "k": 5, "other": "kept"}, "other"),
     ],
 )
-def test_words_that_make_no_policy(sample_table, words, told):
-    with pytest.raises(InputError, match=told):
+def test_words_that_make_no_policy(sample_table, words, stated):
+    with pytest.raises(InputError, match=stated):
         shoal.publish(sample_table, **words)
 
 
 def test_everything_that_is_wrong_is_reported_at_once(sample_table):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as stated:
         shoal.publish(sample_table, plain=["age", "age"], l=3)
-    assert len(told.value.findings) == 3
+    assert len(stated.value.findings) == 3
 
 
 def test_a_policy_and_words_are_one_too_many(sample_table, sample_policy):

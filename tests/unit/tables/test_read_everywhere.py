@@ -59,12 +59,12 @@ def released(folder):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_reads_as_it_is_told(name, released, monkeypatch):
-    told = CALLS[name](read=READ)
+    shown = CALLS[name](read=READ)
     for policy in ("POLICY", "LEVELS"):
         said = shoal.Policy.from_dict(globals()[policy]).with_files(READ, {})
         monkeypatch.setitem(globals(), policy, said)
     monkeypatch.setitem(PATHS, "policy", POLICY)
-    assert told == CALLS[name]()
+    assert shown == CALLS[name]()
 
 
 @pytest.mark.parametrize("name", CALLS)

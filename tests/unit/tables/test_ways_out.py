@@ -61,8 +61,8 @@ def test_local_dates_are_refused_with_the_option_that_reads_them(said):
 def test_one_cell_is_one_cell(said):
     head, first, *others = Path("out.csv").read_text().splitlines(keepends=True)
     Path("out.csv").write_text("".join([head, "x" + first[first.index(",") :], *others]))
-    told = said("audit out.csv -p policy.yaml --original in.csv")
-    assert "attribute 'born': 1 published cell is neither a value" in told
+    shown = said("audit out.csv -p policy.yaml --original in.csv")
+    assert "attribute 'born': 1 published cell is neither a value" in shown
 
 
 def test_a_key_is_named_without_its_suffix_and_only_a_certificate_is_signed(said):
@@ -70,15 +70,15 @@ def test_a_key_is_named_without_its_suffix_and_only_a_certificate_is_signed(said
         assert "write 'shoal sign --new-key x'" in said(f"sign --new-key {name} --unprotected")
     assert not [*Path().glob("x*")]
     Path("out.csv.certificate.json").unlink()
-    told = said("sign out.csv --key k.pem")
-    assert "'out.csv': has no certificate beside it, 'out.csv.certificate.json'" in told
+    shown = said("sign out.csv --key k.pem")
+    assert "'out.csv': has no certificate beside it, 'out.csv.certificate.json'" in shown
 
 
 def test_a_dossier_names_its_own_option_and_says_when_it_wrote_nothing(said):
-    told = said("dossier out.csv --context context.yaml -o dd.txt")
-    assert told.startswith("shoal: -o 'dd.txt': is a page of HTML; give it a name that ends")
-    told = said("dossier out.csv --context context.yaml", 0)
-    assert "nothing was written: name a page with -o D.html" in told
+    shown = said("dossier out.csv --context context.yaml -o dd.txt")
+    assert shown.startswith("shoal: -o 'dd.txt': is a page of HTML; give it a name that ends")
+    shown = said("dossier out.csv --context context.yaml", 0)
+    assert "nothing was written: name a page with -o D.html" in shown
 
 
 def test_an_audit_attacks_with_the_method_that_the_certificate_names(said):
@@ -124,9 +124,9 @@ def test_a_table_that_is_not_there_has_no_unknown_format_as_one_that_is(said):
         "audit out.csv -p policy.yaml --original gone",
         "attack out.csv -p policy.yaml --original in.csv --control gone",
     ):
-        told = said(command)
-        assert told.startswith("shoal: file 'gone")
-        assert "': is not there; check its name" in told
+        shown = said(command)
+        assert shown.startswith("shoal: file 'gone")
+        assert "': is not there; check its name" in shown
     with pytest.raises(library.InputError, match=r"^release 'no\.csv': is not there"):
         library.read_release("no.csv")
     Path("in.csv").rename("table")
@@ -146,5 +146,5 @@ def test_a_certificate_in_place_of_its_release_names_the_release(release, said):
         "dossier {} --context context.yaml",
         "publish in.csv -p policy.yaml -o {}",
     ):
-        told = f"file '{certificate}': is the certificate of '{release}'; name that instead"
-        assert said(command.format(certificate)) == f"shoal: {told}\n"
+        shown = f"file '{certificate}': is the certificate of '{release}'; name that instead"
+        assert said(command.format(certificate)) == f"shoal: {shown}\n"
