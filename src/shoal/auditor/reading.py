@@ -152,7 +152,7 @@ def _covered_by(
 
 def read_again(published: PublishedColumn, attribute: Attribute, schema: Schema) -> PublishedColumn:
     """What cells cover where the attribute has other places, such as those of people beside the
-    original. A label that has none is one of nobody's value there.
+    original. A label without such a place covers no value there.
     """
     cells = Column(published.name, published.codes, pl.Series(published.cells, dtype=pl.String))
     is_value = np.array([schema.is_value(cell) for cell in published.cells], dtype=bool)

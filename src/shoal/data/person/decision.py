@@ -484,8 +484,8 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
         counts = people.distinct, people.records, people.most
         return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
     unnamed = [c for c in telling if not c.is_name]
-    told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
-    if any(one.records <= MOST_ALIKE * one.distinct for one in told):
+    described = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
+    if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
     happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)

@@ -112,7 +112,7 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
 
 
 def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseWarning]:
-    """A warning where some rows look like what is no person, in a column or in several."""
+    """A warning where some rows do not look like a person, in a column or in several."""
     if rows:
         where = "" if name is None else f"attribute '{name}': "
         look, count = "rows look", "count as people"
