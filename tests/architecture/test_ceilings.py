@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_200,
-    "logical lines": 74_200,
-    "modules of more than 3 lines": 415,
-    "lines of imports": 6_700,
+    "lines": 117_250,
+    "logical lines": 74_240,
+    "modules of more than 3 lines": 421,
+    "lines of imports": 6_740,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,

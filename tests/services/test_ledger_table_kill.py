@@ -30,9 +30,9 @@ from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import parse
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.release_tables import ListedRelease, list_release, listed_releases
-from shoal.connectors.database.session import opened
 from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError, PartyError
 from thorough import LONG, every

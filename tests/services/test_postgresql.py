@@ -20,7 +20,7 @@ from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.session import opened
+from shoal.connectors.database.connections import opened
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.table_places import ForeignKey, table_places

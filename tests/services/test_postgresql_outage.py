@@ -15,8 +15,9 @@ from republish_cases import POLICY, wearers
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.connectors.database.address import parse
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
-from shoal.connectors.database.session import SOURCE, opened
+from shoal.connectors.database.session import SOURCE
 from shoal.errors import InputError, PartyError
 
 pytestmark = pytest.mark.long

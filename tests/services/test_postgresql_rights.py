@@ -10,7 +10,7 @@ import pytest
 from postgres_server import PASSWORD, USER, Server, server
 from republish_cases import POLICY, wearers
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.session import opened
+from shoal.connectors.database.connections import opened
 
 pytestmark = pytest.mark.long
 LISTS = ("shoal_certificates", "shoal_streams", "shoal_releases")

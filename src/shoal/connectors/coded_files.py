@@ -18,6 +18,7 @@ from polars.io.plugins import register_io_source
 from shoal.connectors import delimited, files, formats
 from shoal.connectors.dialect import UTF8, Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.formats import parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import (
@@ -236,7 +237,7 @@ def _write_parquet(
 
     try:
         register_io_source(rows, schema=first.schema).sink_parquet(
-            file, metadata=metadata, row_group_size=formats.ROW_GROUP, maintain_order=True
+            file, metadata=metadata, row_group_size=parquet_arrow.ROW_GROUP, maintain_order=True
         )
     except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
         raise OSError from None

@@ -24,6 +24,7 @@ from shoal.connectors import delimited, formats, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
+from shoal.connectors.formats import parquet_arrow
 from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.data import cores, regular_files, warnings
 from shoal.data.regular_files import file_sha256 as file_sha256
@@ -98,7 +99,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
             typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
-            read = [formats.read_columns(str(part.path), PARQUET, reading) for part in parts]
+            read = [parquet_arrow.read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
         remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))

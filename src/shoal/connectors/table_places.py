@@ -21,7 +21,7 @@ from shoal.connectors.database.address import (
     of_table,
     parse,
 )
-from shoal.connectors.database.session import opened
+from shoal.connectors.database.connections import opened
 from shoal.connectors.location import DATABASES, Location
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError

@@ -17,6 +17,7 @@ import polars as pl
 
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import CERTIFICATES, STREAMS, TableAddress, require_whole
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     KEEPING,
     Session,
@@ -25,7 +26,6 @@ from shoal.connectors.database.session import (
     count_rows,
     keep_line,
     kept_line,
-    opened,
     quoted,
     require_rights,
     rows_as_text,

@@ -16,7 +16,7 @@ from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse, without_password
-from shoal.connectors.database.session import opened
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.tables import rows_sha256
 from shoal.connectors.outputs import certificate_beside, check_not_read
 from shoal.data import regular_files

@@ -32,7 +32,8 @@ from shoal.connectors import delimited, dialect
 from shoal.connectors.database import session as sql
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName, opened
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 

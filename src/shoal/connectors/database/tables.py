@@ -25,7 +25,8 @@ from shoal.connectors.database.address import (
     TableAddress,
     require_whole,
 )
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName, opened
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, PartyError
