@@ -86,7 +86,7 @@ def main(rows: int, repeats: int, k: int) -> dict[str, Any]:
                 again = columns.copy()
                 with cores.using(threads), tasks_of(subtrees.rounded_cut) as tasks:
                     begun = time.process_time()
-                    starts = subtrees.cut(again, k, rules, EXACT_ROWS, costs)
+                    starts = subtrees.cut_by_threads(again, k, rules, EXACT_ROWS, costs)
                     seconds = time.process_time() - begun
                 same = np.append(starts, again[-1])
                 first = same if first is None else first
@@ -112,9 +112,10 @@ def table(rows: int, values: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     for column, most in zip(columns, values, strict=False):
         column[:] = most * rng.random(rows) ** 2
     columns[-1] = np.arange(rows)
-    costs = np.zeros((len(values), 3))
+    costs = np.zeros((len(values), 4))
     costs[:, 0] = [1 / (most - 1) for most in values]
     costs.view(np.int64)[:, 1] = -1
+    costs[:, 2:] = [(1, most - 1) for most in values]
     return columns, costs
 
 

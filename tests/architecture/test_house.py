@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import shoal
@@ -31,6 +32,17 @@ def test_import_contracts():
     from importlinter.cli import lint_imports
 
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml")) == 0
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not inside functions either, where Python itself would let them."""
+    modules = {
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts): path
+        for path in SOURCE.rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    imported = {name: imports_of(path) & modules.keys() for name, path in modules.items()}
+    TopologicalSorter(imported).prepare()  # raises what names the circle
 
 
 def test_nothing_inside_imports_the_front_door():

@@ -6,7 +6,7 @@ sizes, what they cost and their order are those of the records. Promises beyond 
 asked of the records.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
@@ -16,12 +16,14 @@ import numpy as np
 from shoal.data.classes import Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
-from shoal.data.room import Room, blocks
+from shoal.data.room import IN_MEMORY, Room
 from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms
-from shoal.search.kernels.distinct_rows import distinct_rows
+from shoal.search.kernels.distinct_rows import number_rows
 from shoal.search.segments import require_people
 
 WORTHWHILE = 2  # records to a row
+_EXACT = 1 << 64
+_KEYS = 1 << 11  # that are made at once, and rows that room is made for first
 
 CutMethod = Callable[..., Cut]
 
@@ -60,39 +62,66 @@ class DistinctRows:
     @classmethod
     def of(cls, matrix: Matrix, with_label: bool = False) -> "DistinctRows | None":
         """None where a row would stand for fewer than WORTHWHILE records on average."""
-        row_of = np.empty(matrix.records, dtype=np.int32)
-        nothing = np.zeros(0, dtype=np.int32)
-        label = matrix.label if with_label and matrix.label is not None else nothing
-        most = matrix.records // WORTHWHILE
-        first, count = distinct_rows(matrix.codes, label, most, row_of)
+        label = matrix.label if with_label else None
+        columns = matrix.columns(int(label is not None))
+        if label is not None:
+            columns[-2] = label
+        first, count, row_of = rows_within(columns[:-1], matrix.records // WORTHWHILE)
         if not len(first):
             return None
         rows = replace(
             matrix,
-            codes=matrix.codes[first],
+            codes=np.ascontiguousarray(columns[: matrix.attributes, first].T),
             subjects=None,
-            label=matrix.label[first] if len(label) and matrix.label is not None else None,
+            label=None if label is None else label[first],
             count=count,
         )
         return cls(rows, row_of)
 
 
 def rows_within(
-    columns: np.ndarray, label: np.ndarray | None, most: int, room: Room
+    columns: np.ndarray, most: int, room: Room = IN_MEMORY
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The first record of each distinct row, how many there are of it, and the row of each record.
 
-    columns: (d + 1, n) int32, the record's number last; they may lie in files, as may what is given
-    back. label: (n,) that has to agree, too. Nothing of the first two where there are more than
-    `most` rows.
+    columns: (d, n) int32 that have to agree; they may lie in files, as may the rows of the records.
+    Nothing of the first two where there are more than `most` rows.
     """
-    rows = room.array((columns.shape[1], len(columns) - 1), np.int32)
-    for block in blocks(len(rows)):
-        rows[block] = columns[:-1, block].T
-    labels = np.zeros(0, dtype=np.int32) if label is None else label
-    row_of = room.array(len(rows), np.int32)
-    first, count = distinct_rows(rows, labels, most, row_of)
-    return first, count, row_of
+    row_of = room.array(columns.shape[1], np.int32)
+    stride, exact = strides(columns.max(axis=1, initial=0) + 1)
+    keys, some = np.empty(0, dtype=np.uint64), np.empty(_KEYS, dtype=np.uint64)
+    first, size = np.empty((2, 0), dtype=np.int32)
+    done, rows = 0, 0
+    while done < columns.shape[1]:
+        if rows == most:
+            return first[:0], size[:0], row_of
+        fitting = max(2 * rows, _KEYS)
+        slot = np.full(2 * fitting, -1, dtype=np.int32)  # half full at most
+        keys, first, size = (_with_room(known, min(fitting, most)) for known in (keys, first, size))
+        done, rows = number_rows(
+            columns, stride, exact, done, rows, slot, keys, first, size, some, row_of
+        )
+    return first[:rows], size[:rows], row_of
+
+
+def _with_room(known: np.ndarray, size: int) -> np.ndarray:
+    wider = np.empty(size, dtype=known.dtype)
+    wider[: len(known)] = known
+    return wider
+
+
+def strides(values: Sequence[int]) -> tuple[np.ndarray, bool]:
+    """(d,) uint64: a row's key is the sum of code * stride; whether no two rows can share one.
+
+    values: how many each attribute may have. One that has but one counts for nothing.
+    """
+    stride, room = np.zeros(len(values), dtype=np.uint64), 1
+    for j, value in enumerate(map(int, values)):
+        if value > 1:
+            # beyond 64 bits any odd factor will do
+            stride[j] = room % (1 << 64) | (room >= _EXACT)
+            room *= value
+    return stride, room < _EXACT
 
 
 def of_records(cut: Cut, row_of: np.ndarray) -> Cut:

@@ -18,8 +18,9 @@ from shoal.data.classes import Population
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
+from shoal.search.distinct_rows import strides
 from shoal.search.kernels import distinct_rows as kernel
-from shoal.search.lattice_costs import _EXACT, GEOMETRIC, LatticeCosts, Levels, Node, NodeGroups
+from shoal.search.lattice_costs import GEOMETRIC, LatticeCosts, Levels, Node, NodeGroups
 
 
 class NodeScore(NamedTuple):
@@ -116,14 +117,9 @@ class Lattice:
         groups = [int(levels.groups[j][level]) for j, level in enumerate(node)]
         if attributes is not None:
             groups = [g if used else 1 for g, used in zip(groups, attributes, strict=True)]
-        stride, room = np.zeros(len(node), dtype=np.uint64), 1
-        for j, g in enumerate(groups):
-            if g > 1:
-                # beyond 64 bits any odd factor will do
-                stride[j] = room % (1 << 64) | (room >= _EXACT)
-                room *= g
+        stride, exact = strides(groups)
         first, size, class_of = kernel.coarsened(
-            levels.codes, classes.first, classes.size, levels.span, place, stride, room < _EXACT
+            levels.codes, classes.first, classes.size, levels.span, place, stride, exact
         )
         return NodeGroups(first, size), class_of
 

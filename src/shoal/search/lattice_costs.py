@@ -126,9 +126,6 @@ METRICS = (
 )
 
 
-_EXACT = 1 << 63
-
-
 class LatticeCosts:
     """A metric, made ready for the nodes of one lattice.
 

@@ -25,12 +25,39 @@ import numpy as np
 
 from shoal.data import cores
 from shoal.data.room import IN_MEMORY, Room, SharedRoom
-from shoal.search.kernels import rounded_cut
+from shoal.search.distinct_rows import WORTHWHILE, rows_within
+from shoal.search.kernels import rounded_cut, row_cuts
+from shoal.search.kernels.distinct_rows import lay_out
 
 GRAIN = 300_000
 """Nodes of more records are cut once, and both sides are taken on by whoever is free."""
 
+FEW, SELDOM = 1 << 18, 16
+"""Distinct rows that find a place in memory, or records to each, however many there are."""
+
 Rules = tuple[int, bool, bool, int]
+
+
+def cut_by_rows(
+    columns: np.ndarray, k: int, rules: Rules, sample: int, costs: np.ndarray, room: Room
+) -> np.ndarray | None:
+    """Cuts one node that holds every record by its distinct rows, as `rounded_cut.cut` is asked;
+    None where few records agree, whatever the memory.
+    """
+    d, records = len(columns) - 1, columns.shape[1]
+    most = min(records // WORTHWHILE, max(records // SELDOM, FEW))
+    first, held, row_of = rows_within(columns[:-1], most, room)
+    if not len(first):
+        return None
+    codes = columns[:-1, first]
+    rows = np.empty((d + 2, len(first) + row_cuts.SPARE_ROWS), dtype=np.int32)
+    rows[:d, : len(first)] = codes
+    rows[d:, : len(first)] = np.arange(len(first)), held
+    found = row_cuts.cut(rows, len(first), k, rules, sample, costs)
+    numbers = room.array(records, np.int32)
+    numbers[:] = columns[-1]
+    lay_out(columns, numbers, codes, row_of, found.parts)
+    return found.starts
 
 
 def cut_by_threads(

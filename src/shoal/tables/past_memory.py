@@ -204,15 +204,16 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     problem, encoded, room = bound.problem, bound.encoded, table.room
     problem.require_promised([one.attribute.name for one in encoded.attributes])
     models = problem.promises
-    columns = encoded.columns(room, 0)
-    records = columns.shape[1]
+    label, d, records = None, len(encoded.attributes), encoded.kept_records
     _require_feasible(models, records, problem.required_k or 1)
-    label = None
     if method.cut.minds_labels and bound.label is not None:
         label = coded_table.of_kept(bound.label, encoded.suppressed, records, room)
-    fitting = (room.limit or 0) // ROWS_SHARE // (ROW_BYTES * (len(columns) + 4))
+    columns = encoded.columns(room, int(label is not None))
+    if label is not None:
+        columns[d] = label
+    fitting = (room.limit or 0) // ROWS_SHARE // (ROW_BYTES * (d + 5))
     most = min(fitting, records // WORTHWHILE)
-    first, count, row_of = rows_within(columns, label, most, room)
+    first, count, row_of = rows_within(columns[:-1], most, room)
     if records and not len(first):
         raise InputError(
             f"memory: the table has more than {most} different rows, which method"
@@ -220,7 +221,7 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
         )
     matrix = replace(
         encoded.costs_alone(),
-        codes=np.ascontiguousarray(columns[:-1, first].T),
+        codes=np.ascontiguousarray(columns[:d, first].T),
         label=None if label is None else label[first],
         count=count,
     )

@@ -1,8 +1,6 @@
 """Records that agree, found by hash tables of 64-bit keys with open addressing: one row for all of
 them, and classes under full-domain generalization, made from those of any finer node.
 
-codes: (n, d) int32. label: (n,) int32 that has to agree, too; empty where nothing else has to.
-
 A class is known by one of its records and its size. codes: (n, d) int32. The group of a code at
 the level in question is table[place[j] + code] for attribute j; the key of a class is the sum of
 group * stride over the attributes.
@@ -12,94 +10,98 @@ import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
 
-FIRST_BITS = 12
-
 
 @outer
-def distinct_rows(codes, label, most, row_of):
-    """Numbers the distinct rows in the order of their first records; returns these records, and how
-    many there are of each row: (rows,) int32 both. Nothing of either where there are more than
-    `most` rows.
+def number_rows(columns, stride, exact, begin, count, slot, keys, first, size, some, row_of):
+    """Numbers the rows of the records from `begin` on, up to one that finds no room; returns that
+    record and how many distinct rows there are. Whoever calls makes room, and goes on from there.
 
-    row_of: (n,) int32, filled in with the row of each record.
+    columns: (d, n) int32. A row's key is the sum of code * stride; exact: whether no two rows can
+    share one. slot: (a power of 2,) int32, all -1. Of each row keys: (room,) uint64, first: its
+    first record, and size: how many there are, (room,) int32; of the first `count` they are known.
+    some: (any,) uint64, work space. row_of: (n,) int32, filled in with the row of each record.
     """
-    d = codes.shape[1]
-    labelled = label.shape[0] > 0
-    factors = _factors(d + 1)
-    bits = FIRST_BITS
-    slot = np.full(1 << bits, -1, dtype=np.int32)
-    keys = np.empty(1 << (bits - 1), dtype=np.uint64)
-    first = np.empty(1 << (bits - 1), dtype=np.int32)
-    size = np.empty(1 << (bits - 1), dtype=np.int32)
-    rows = np.empty((1 << (bits - 1), d + 1), dtype=np.int32)  # together, for the processor's cache
-    count = 0
-    for i in range(codes.shape[0]):
-        last = label[i] if labelled else np.int32(0)
-        key = np.uint64(last) * factors[d]
-        for j in range(d):
-            key += np.uint64(codes[i, j]) * factors[j]
-        key ^= key >> np.uint64(32)
-        mask = np.int64((1 << bits) - 1)
-        at = place_of(key, np.uint64(64 - bits))
-        while True:
-            row = slot[at]
-            if row < 0:
-                break
-            if keys[row] == key and rows[row, d] == last:
-                same = True
-                for j in range(d):
-                    same &= rows[row, j] == codes[i, j]
-                if same:
-                    break
-            at = (at + 1) & mask
-        if row >= 0:
-            row_of[i] = row
-            size[row] += 1
-            continue
-        if count == most:
-            return first[:0].copy(), size[:0].copy()
-        slot[at] = count
-        keys[count] = key
-        first[count] = i
-        size[count] = 1
-        rows[count, :d] = codes[i]
-        rows[count, d] = last
-        row_of[i] = count
-        count += 1
-        if 2 * count == 1 << bits:  # half full
-            bits += 1
-            keys = np.append(keys, np.empty(count, dtype=np.uint64))
-            first = np.append(first, np.empty(count, dtype=np.int32))
-            size = np.append(size, np.empty(count, dtype=np.int32))
-            wider = np.empty((2 * count, d + 1), dtype=np.int32)
-            wider[:count] = rows
-            rows = wider
-            slot = _slots(keys, count, bits)
-    return first[:count].copy(), size[:count].copy()
-
-
-@inner
-def _factors(count):
-    """Odd numbers that have little to do with one another: a record's key is a sum of products."""
-    factors = np.empty(count, dtype=np.uint64)
-    factor = np.uint64(1)
-    for j in range(count):
-        factor *= SPREAD
-        factors[j] = factor
-    return factors
-
-
-@inner
-def _slots(keys, count, bits):
-    """The places of the rows in a table of 2**bits."""
-    slot = np.full(1 << bits, -1, dtype=np.int32)
-    mask = np.int64((1 << bits) - 1)
+    # a kernel that allocates nothing is loaded in a tenth of the time
+    shift = np.uint64(64)
+    while 1 << (64 - np.int64(shift)) < slot.shape[0]:
+        shift -= np.uint64(1)
+    mask = np.int64(slot.shape[0] - 1)
     for row in range(count):
-        at = place_of(keys[row], np.uint64(64 - bits))
+        at = place_of(keys[row], shift)
         while slot[at] >= 0:
             at = (at + 1) & mask
         slot[at] = row
-    return slot
+    for i in range(begin, columns.shape[1]):
+        here = (i - begin) % some.shape[0]
+        if here == 0:  # attribute by attribute, as the codes lie
+            some[:] = 0
+            for j in range(columns.shape[0]):
+                run = columns[j, i : i + some.shape[0]]
+                for r in range(run.shape[0]):
+                    some[r] += np.uint64(run[r]) * stride[j]
+        key = some[here] ^ (some[here] >> np.uint64(32))
+        at = place_of(key, shift)
+        while True:
+            row = slot[at]
+            if row < 0 or (keys[row] == key and (exact or _agree(columns, i, first[row]))):
+                break
+            at = (at + 1) & mask
+        if row < 0:
+            if count == keys.shape[0]:
+                return i, count
+            row = count
+            slot[at] = row
+            keys[row] = key
+            first[row] = i
+            size[row] = 0
+            count += 1
+        row_of[i] = row
+        size[row] += 1
+    return columns.shape[1], count
+
+
+@inner
+def _agree(columns, one, other):
+    same = True
+    for j in range(columns.shape[0]):
+        same &= columns[j, one] == columns[j, other]
+    return same
+
+
+def lay_out(columns, numbers, codes, row_of, parts):
+    """Fills in records in the order of the parts of their rows, and within one of their numbers.
+
+    columns: (d + 1, n) int32. numbers, row_of: (n,) int32, of each record. codes: (d, rows) int32.
+    parts: (2, p) int32, the row of each, and how many of its records.
+    """
+    begin = np.empty(parts.shape[1], dtype=np.int64)
+    after = np.empty((2, max(parts.shape[1], codes.shape[1])), dtype=np.int32)
+    _lay_out(columns, numbers, codes, row_of, parts.copy(), begin, after)
+
+
+@outer
+def _lay_out(columns, numbers, codes, row_of, left, begin, after):
+    """left: the parts; begin: (p,), after: (2, at least p and rows): where the next record of each
+    part goes, the row's next part behind each, and its part that is next.
+    """
+    d = codes.shape[0]
+    after[1] = -1
+    end = row_of.shape[0]
+    for part in range(left.shape[1] - 1, -1, -1):
+        row = left[0, part]
+        after[0, part] = after[1, row]
+        after[1, row] = part
+        begin[part] = end - left[1, part]
+        for j in range(d):
+            columns[j, begin[part] : end] = codes[j, row]
+        end = begin[part]
+    for i in range(row_of.shape[0]):
+        part = after[1, row_of[i]]
+        columns[d, begin[part]] = numbers[i]
+        begin[part] += 1
+        left[1, part] -= 1
+        if left[1, part] == 0:
+            after[1, row_of[i]] = after[0, part]
 
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: the high bits of a product vary

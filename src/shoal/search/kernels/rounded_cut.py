@@ -58,6 +58,8 @@ __all__ = [
     "halve",
     "is_listed",
     "most_listed",
+    "parting_space",
+    "work_space",
 ]
 
 # nodes up to here keep sorted lists if that is all there is to cut: one kernel less to compile
@@ -95,14 +97,14 @@ def cut(columns, nodes, k, rules, sample, costs, listed=None):
     limit = most_listed(k, sample)
     asked = np.array([k, *rules, sample, limit], dtype=np.int64)
     if not (is_listed(largest, k, sample) if listed is None else listed):
-        space = _work_space(d, sample)
-        count = cut_large(columns, nodes, asked, costs, starts, *_room(largest), *space)
+        space = work_space(d, sample)
+        count = cut_large(columns, nodes, asked, costs, starts, *parting_space(largest), *space)
         nodes = starts[: count + 1].copy()
         largest = limit
     if limit == 0:
         return nodes
     is_high = np.empty(largest, dtype=np.bool_)
-    space = _work_space(d, largest)
+    space = work_space(d, largest)
     stack = np.empty((DEEPEST, 2), dtype=np.int64)
     count = cut_listed(columns, nodes, asked, costs, starts, stack, is_high, *space)
     return starts[: count + 1]
@@ -112,13 +114,14 @@ def halve(columns, begin, end, k, rules, sample, costs, room=None):
     """Cuts the node of the records begin..end once, where it lies; returns where its high side
     begins.
 
-    room: what `_room` gives for a node of that size, where it lies elsewhere.
+    room: what `parting_space` gives for a node of that size, where it lies elsewhere.
     """
     size = end - begin
     starts = np.empty(3, dtype=np.int64)
     asked = np.array([k, *rules, sample, size - 1], dtype=np.int64)
-    space = _work_space(len(columns) - 1, sample)
-    cut_large(columns, np.array([begin, end]), asked, costs, starts, *(room or _room(size)), *space)
+    node, sides = np.array([begin, end]), room or parting_space(size)
+    space = work_space(len(columns) - 1, sample)
+    cut_large(columns, node, asked, costs, starts, *sides, *space)
     return int(starts[1])
 
 
@@ -134,18 +137,18 @@ def cut_once(columns, begin, end, attempt, k, quota, rules, sample, costs):
     low_rows = np.zeros(len(begin), dtype=np.int64)
     nodes = np.column_stack([begin, end, attempt]).astype(np.int64)
     asked = np.array([k, *rules, sample, quota], dtype=np.int64)
-    room = _room(int((end - begin).max(initial=0)))
-    space = _work_space(len(columns) - 1, sample)
+    room = parting_space(int((end - begin).max(initial=0)))
+    space = work_space(len(columns) - 1, sample)
     propose_cuts(columns, nodes, asked, costs, low_rows, *room, *space)
     return low_rows
 
 
-def _room(size):
+def parting_space(size):
     """For parting nodes of up to `size` records: each record's side, a column's high values."""
     return np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int32)
 
 
-def _work_space(d, size):
+def work_space(d, size):
     """What nodes of up to `size` rows of d attributes need; see `sorted_cut.CutSpace`."""
     return (
         # codes, lists, one more list, bounds

@@ -233,6 +233,16 @@ def sorted_lists(columns, a, reach, m, used, space):
         for j in range(d + 1):
             codes[j, i] = columns[j, r]
         space.lists[d, i] = i
+    sort_lists(m, used, space)
+
+
+@inner
+def sort_lists(m, used, space):
+    """Sorts the first m records of `space.codes` by each attribute; `space.lists[d]` numbers them.
+
+    used: how many columns decide between tied rows.
+    """
+    d = space.codes.shape[0] - 1
     # every sort is stable, so the column that decides least comes first: after all that decide ties
     # the last list is in that order, and each attribute's list begins with it
     for t in range(used + d):

@@ -292,6 +292,10 @@ class RoundedPartition(SearchingPartitioner):
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
+        if sample and not rounded_cut.is_listed(columns.shape[1], k, sample):
+            starts = subtrees.cut_by_rows(columns, k, self._rules(), sample, costs, room)
+            if starts is not None:
+                return starts
         return subtrees.cut_by_threads(columns, k, self._rules(), sample, costs, room=room)
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
