@@ -200,7 +200,8 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
     among neighbours, too; a person's own records agree, however many others have their birth.
     """
-    rows = rows[np.logical_and.reduce([c.people.is_value[rows] for c in profile])]
+    has_values = np.logical_and.reduce([c.people.is_value[rows] for c in profile])
+    rows = rows if has_values.all() else rows[has_values]
     first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
     others = [c.people.among(rows) for c in profile if c is not first]
     tried = [(first.ranks_among(rows), others)] if others else []

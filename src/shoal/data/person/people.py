@@ -126,16 +126,17 @@ class People:
         return pl.Series(self.keys).is_in(chosen.implode()).to_numpy()
 
     def sampled(self, most: int) -> np.ndarray:
-        """Rows of whole people, about `most`; single rows at random where there are few people."""
+        """Rows of whole people, about `most`; single rows at random where people are few, or some
+        have far more records than others.
+        """
         if self.records <= most:
             return np.flatnonzero(self.is_value)
         if self.distinct >= FEW_VALUES:
             rows = np.flatnonzero(self.some(-(-self.records // most)))
-            if len(rows) >= most // 20:
+            if most // 20 <= len(rows) <= 4 * most:
                 return rows
-        rows = np.flatnonzero(self.is_value)
-        drawn = np.random.default_rng(5).choice(len(rows), most, replace=False)
-        return rows[np.sort(drawn)]
+        drawn = np.sort(np.random.default_rng(5).choice(self.records, most, replace=False))
+        return drawn if self.records == len(self.keys) else np.flatnonzero(self.is_value)[drawn]
 
 
 def mixed(*keys: np.ndarray) -> np.ndarray:
@@ -157,15 +158,17 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
     ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
     an unknown birth, and is left out.
     """
-    rank = (np.cumsum(np.bincount(ranks) > 0) - 1)[ranks]
     is_dense = keys.max() < len(keys)
     key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
-    records, width = np.bincount(rank), int(key.max()) + 1
+    width = int(key.max()) + 1
+    # a cell holds the records of one rank and one key
+    key += ranks * width
+    cells, held = _counted(key, (int(ranks.max()) + 1) * width)
+    of_cell = np.unique(cells // width, return_inverse=True)[1]
+    records = np.bincount(of_cell, held).astype(np.int64)
     beside = _at_neighbours(np.arange(len(records)), records, 1)
     is_judged = (records > 1) & (records <= UNKNOWN * beside)
-    # a cell holds the records of one rank and one key
-    cells, held = _counted(rank * width + key, len(records) * width)
-    of_cell, alike = cells // width, _at_neighbours(cells, held, width)
+    alike = _at_neighbours(of_cell * width + cells % width, held, width)
     kept = is_judged[of_cell]
     if not kept.any():
         return False
