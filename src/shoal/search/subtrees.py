@@ -44,20 +44,17 @@ def cut_by_rows(
     """Cuts one node that holds every record by its distinct rows, as `rounded_cut.cut` is asked;
     None where few records agree, whatever the memory.
     """
-    d, records = len(columns) - 1, columns.shape[1]
+    records = columns.shape[1]
     most = min(records // WORTHWHILE, max(records // SELDOM, FEW))
     first, held, row_of = rows_within(columns[:-1], most, room)
     if not len(first):
         return None
     codes = columns[:-1, first]
-    rows = np.empty((d + 2, len(first) + row_cuts.SPARE_ROWS), dtype=np.int32)
-    rows[:d, : len(first)] = codes
-    rows[d:, : len(first)] = np.arange(len(first)), held
-    found = row_cuts.cut(rows, len(first), k, rules, sample, costs)
+    parts, starts = row_cuts.cut(codes, held, k, rules, sample, costs)
     numbers = room.array(records, np.int32)
     numbers[:] = columns[-1]
-    lay_out(columns, numbers, codes, row_of, found.parts)
-    return found.starts
+    lay_out(columns, numbers, codes, row_of, parts)
+    return starts
 
 
 def cut_by_threads(

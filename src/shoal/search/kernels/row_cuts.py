@@ -13,8 +13,6 @@ held: (sample + DEEPEST,) int32, records of each place of `space.codes`; places:
 are taken. `sorted_cut.CutSpace` says what the space is.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
@@ -51,27 +49,20 @@ from shoal.search.kernels.spans import (
     span_loss,
 )
 
-SPARE_ROWS = DEEPEST
-"""Of the array of rows: a node that is open may share a row with another."""
 
+def cut(row_codes, records, k, rules, sample, costs):
+    """Cuts rows into classes: (parts, starts).
 
-class RowClasses(NamedTuple):
-    """Classes of the records of rows, side by side.
-
-    parts: (2, p) int32: the row of each part of a class, and how many of its records it has.
-    starts: (classes + 1,) int64, the first record of each class, and the end.
-    """
-
-    parts: np.ndarray
-    starts: np.ndarray
-
-
-def cut(rows, count, k, rules, sample, costs):
-    """Cuts the first `count` rows into classes, with SPARE_ROWS behind them.
-
+    row_codes: (d, r) int32. records: (r,) int32, how many there are of each row.
     k, rules, sample, costs: as for `rounded_cut.cut`.
+    parts: (2, p) int32, the row of each part of a class, and how many of its records it has, class
+    after class. starts: (classes + 1,) int64, the first record of each class, and the end.
     """
-    most = int(rows[-1, :count].sum()) // k  # classes
+    d, count = row_codes.shape
+    rows = np.empty((d + 2, count + DEEPEST), dtype=np.int32)  # an open node may share its last row
+    rows[:d, :count] = row_codes
+    rows[d:, :count] = np.arange(count), records
+    most = int(records.sum()) // k  # classes
     parts = np.empty((2, count + most), dtype=np.int32)
     starts = np.empty(most + 1, dtype=np.int64)
     done = np.zeros(3, dtype=np.int64)
@@ -79,9 +70,9 @@ def cut(rows, count, k, rules, sample, costs):
     held = np.empty(sample + DEEPEST, dtype=np.int32)
     asked = np.array([k, *rules, sample, most_listed(k, sample)], dtype=np.int64)
     sides = parting_space(rows.shape[1])
-    space = work_space(len(rows) - 2, len(held))
+    space = work_space(d, len(held))
     cut_rows(rows, count, asked, costs, parts, starts, done, stack, held, *sides, *space)
-    return RowClasses(np.ascontiguousarray(parts[:, : done[0]]), starts[: done[1] + 1])
+    return np.ascontiguousarray(parts[:, : done[0]]), starts[: done[1] + 1]
 
 
 @outer
@@ -103,7 +94,7 @@ def cut_rows(
     attributes,
     order,
 ):
-    """Cuts the first `count` rows into classes; parts and starts, filled in, are of `RowClasses`.
+    """Cuts the first `count` rows into classes, and fills in parts and starts.
 
     done: (3,) int64, zeros: parts, classes and records that are done. stack: (2 * DEEPEST, 3)
     int64, nodes still to cut: where they start, their records, and in lists the places taken.
