@@ -18,9 +18,10 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
+from shoal.data.findings import RowsFinding
 from shoal.data.language import printable
 from shoal.data.stream import KINDS, Piece
-from shoal.data.table import Table
+from shoal.data.table import MOST_KEPT, Table
 from shoal.data.warnings import warn
 from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
@@ -286,14 +287,13 @@ class Publishing(ABC):
 def _refused(bad: list[tuple[int, str]]) -> InputError:
     """The first bad records of a piece with their reasons, and how many more it has."""
     (first, reason), *others = bad[:MOST_BAD]
-    findings = [f"record {at}: {why}" for at, why in others]
-    if len(bad) > MOST_BAD:
-        findings.append(f"and {len(bad) - MOST_BAD} more that were read with them")
-    return InputError(
-        f"record {first} (the first is 0): {reason}; correct it, or set it aside: leave out"
-        " --dead-letters stop",
-        findings,
-    )
+    findings = [RowsFinding(f"record {at}: {why}", (at + 1,)) for at, why in others]
+    if more := tuple(at + 1 for at, _ in bad[MOST_BAD:]):
+        text = f"and {len(more)} more that were read with them"
+        findings.append(RowsFinding(text, more[:MOST_KEPT]))
+    cure = "correct it, or set it aside: leave out --dead-letters stop"
+    said = f"record {first} (the first is 0): {reason}; {cure}"
+    return InputError(RowsFinding(said, (first + 1,)), findings)
 
 
 def hash_of(fixed: object) -> str:

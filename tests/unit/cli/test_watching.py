@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from unittest.mock import Mock
 
+import polars as pl
 import pytest
 
 from republish_cases import POLICY, wearers
@@ -120,6 +121,38 @@ def test_what_fails_under_json_prints_an_error_object(shoal):
         said = [line.removeprefix("shoal: ") for line in done.err.splitlines()]
         assert [error["message"], *error["findings"]] == said
         assert len(error["rows"]) == len(said)
+
+
+TOO_OLD = wearers(40, 2).with_columns(age=pl.int_range(80, 120))
+
+
+@pytest.mark.parametrize(
+    ("frame", "method", "rows"),
+    [
+        (TOO_OLD, "crp", [[*range(22, 41)]]),
+        (pl.concat([wearers(9, 3), wearers(43, 1)[:30]]), "crp", [[*range(10, 40)]]),
+        (wearers(9, 3)[[0, 1, 0]], "sticky", [[3]]),
+        (wearers(40, 3)[[*range(40), 0]], "m-invariance", [[1, 41]]),
+    ],
+)
+def test_the_error_of_a_ledger_that_exists_has_the_rows_of_its_findings(shoal, frame, method, rows):
+    policy = json.loads(json.dumps(POLICY)) | {"method": {"name": method}}
+    policy["attributes"]["beat"] = {"role": "drop"}
+    Path("p.json").write_text(json.dumps(policy))
+    assert shoal(*REPUBLISH, "-q").status == 0
+    frame.write_csv("i.csv")
+    refused = json.loads(shoal(*REPUBLISH, "-q", "--json").out)["error"]
+    assert refused["rows"] == rows
+
+
+def test_the_error_of_a_stream_that_stops_has_the_rows_of_all_bad_records(shoal):
+    frame = pl.read_csv("p.csv", infer_schema=False)
+    frame.with_columns(customer=pl.when(pl.int_range(1000) < 970).then("customer")).write_csv(
+        "p.csv"
+    )
+    done = shoal(*STREAM, "-q", "--dead-letters", "stop", "--json")
+    rows = json.loads(done.out)["error"]["rows"]
+    assert rows == [[row] for row in range(971, 991)] + [[*range(991, 1001)]]
 
 
 def test_a_silent_stream_is_a_failure_only_where_that_is_asked(shoal):
