@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, printable_lines
 from shoal.data.people import span_text, unit
+from shoal.data.stream import unpublished
 from shoal.data.warnings import fault_sentences, with_grave
 from shoal.errors import UNREADABLE, InputError
 
@@ -39,6 +40,8 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
+    if left_out := unpublished(records):
+        many += f", {left_out}"
     groups = certificate.get("groups")
     if groups:
         lines.append(
@@ -137,6 +140,8 @@ def worst_columns(certificate: Certificate) -> list[tuple[str, float]]:
 def _loss_text(certificate: Certificate) -> str:
     """The mean loss and where most of it lies."""
     loss = certificate["utility"]["gcp"]
+    if not certificate["records"]["out"]:
+        return "can't be measured: no row was published"
     if loss is None and certificate.get("policy", {}) is None:
         return "can't be measured without a policy, which says what cells stand for"
     if loss is None:
