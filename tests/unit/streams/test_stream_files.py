@@ -948,6 +948,18 @@ def test_a_dropped_field_that_may_number_people_is_named(folder, shoal, begin, o
     assert "patient" not in Path("out.csv").read_text()
 
 
+@pytest.mark.parametrize(("n", "where"), [(1999, ""), (3000, "first 2,000 records: ")])
+def test_a_finding_about_the_first_records_says_that_it_counts_these_alone(shop, shoal, n, where):
+    signs = pl.when(pl.int_range(n) % 10 == 0).then(pl.lit("?")).otherwise("amount")
+    pl.read_csv("p.csv", infer_schema=False)[:n].with_columns(amount=signs).write_csv("p.csv")
+    done = shoal(*STREAM, "-o", "out.csv", status=0)
+    said = f"{where}attribute 'amount': a usual sign for no value stands in 200 records, and is"
+    assert f"shoal: {said}" in done.err
+    assert said in Path("out.csv.certificate.json").read_text()
+    checked = shoal("verify", "out.csv", "-p", "policy.yaml", "--original", "p.csv")
+    assert "findings" not in checked.err + checked.out
+
+
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("more", [(), ("--checkpoint", "ck")])
 def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
