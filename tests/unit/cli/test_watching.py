@@ -65,6 +65,29 @@ def test_a_run_that_fails_says_so_in_its_metrics(shoal):
     assert not Path("metrics.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "job"),
+    [(REPUBLISH, "ledgers.republish.republish_file"), (STREAM, "streams.run.stream_file")],
+)
+def test_no_success_of_the_run_before_stands_for_a_run_that_is_killed(
+    shoal, monkeypatch, words, job
+):
+    left = []
+
+    def killed(*_, **__):
+        left.append(metrics("s.prom"))
+        raise KeyboardInterrupt
+
+    assert shoal(*words, "-q", "--metrics", "s.prom").status == 0
+    first = metrics("s.prom")
+    monkeypatch.setattr(f"shoal.{job}", killed)
+    assert shoal(*words, "-q", "--metrics", "s.prom").status == 130
+    (found,) = left
+    assert found.keys() == first.keys() - {"shoal_run_success"}
+    begun = found["shoal_run_started_timestamp_seconds"]
+    assert begun > found["shoal_run_ended_timestamp_seconds"]
+
+
 def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
     assert shoal(*REPUBLISH, "-q", "--metrics", "r.prom").status == 0
     found = metrics("r.prom")
