@@ -36,8 +36,8 @@ def are_asked() -> bool:
 def using(path: Path | None) -> Iterator[None]:
     """What is noted inside the block goes to this file, and at its end how it ended.
 
-    Figures of the run before stay until they are noted again, but for how it ended. A run that a user stopped and that
-    the same command resumes has not failed.
+    Figures of the run before stay until they are noted again, but for its success. A run that a
+    user stopped and that the same command resumes has not failed.
     """
     if path is None:
         yield
