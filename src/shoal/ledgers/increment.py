@@ -14,7 +14,7 @@ from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger, private
 from shoal.connectors.ledger.private import DeferredRecords, Identities, KnownPeople, NamedPeople
 from shoal.data import ledger_view, warnings
-from shoal.data.findings import counted_records, led_by
+from shoal.data.findings import RowsFinding, counted_records
 from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
@@ -68,8 +68,9 @@ class Terms:
             if not self.ledger.releases():
                 raise
             way_out = f"leave such records out, or begin another ledger with a wider one ({TWICE})"
-            said = f"{unfit.said[0]}. The ledger keeps its policy: {way_out}"
-            raise led_by(said, unfit) from None
+            first, *others = unfit.found
+            said = f"{first}. The ledger keeps its policy: {way_out}"
+            raise InputError(RowsFinding(said, getattr(first, "rows", ())), others) from None
 
     def beside_the_table(self) -> "Terms":
         """The terms of the next release; of an increment, with the values of what it joins."""

@@ -324,6 +324,9 @@ def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(folde
         "shoal: no new release: 2 records wait for the next increment\n"
         "shoal: reason: promise 'k-anonymity': k = 4 asked, 2 subjects in the table\n"
     )
+    wearers(1, 3).write_csv("c.csv")
+    as_json = shoal("republish", "c.csv", "-p", "p.json", "--ledger", "L", "--json", "-q").out
+    assert json.loads(as_json).items() >= {"release": None, "waiting": 3, "repeated": False}.items()
     more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "-q", status=0)
     assert all("one person's" in line for line in more.err.splitlines())  # nothing but warnings
     assert shoal("audit", "--ledger", "L", "-p", "p.json").status == 2
