@@ -11,7 +11,6 @@ from enum import StrEnum
 import numpy as np
 
 from shoal.data.table import MOST_KEPT, Column
-from shoal.errors import InputError
 
 MOST_LISTED = 20
 MOST_NAMED = 3
@@ -100,12 +99,6 @@ def counted_records(
     where = f" ({listed_rows(here)})" if here else ""
     message = f"{what}: {len(rows) if count is None else count}{where}; {remedy}"
     return RowsFinding(message, tuple(row + 1 for row in here[:MOST_KEPT]))
-
-
-def led_by(line: str, error: InputError) -> InputError:
-    """The error with another first line, about the same records."""
-    first, *others = error.found
-    return InputError(RowsFinding(line, getattr(first, "rows", ())), others)
 
 
 def some_named(names: Sequence[str], sign: str = ", ", most: int = MOST_NAMED) -> str:

@@ -26,12 +26,6 @@ KINDS = ("new", "reuse", "suppress", "hold", "drop")
 NEW, REUSE, SUPPRESS, HOLD, DROP = range(5)
 
 
-def unpublished(records: Mapping[str, int]) -> str:
-    """How many records a stream leaves out of its release by `leftovers`; empty where none."""
-    counts = [f"{records[kind]:,} {kind}" for kind in ("held", "dropped") if records.get(kind)]
-    return f"{' and '.join(counts)}, never published" if counts else ""
-
-
 State = Mapping[str, np.ndarray]
 """Everything a publisher remembers, as arrays by name."""
 

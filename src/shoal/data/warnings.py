@@ -27,7 +27,6 @@ OUTLIER_PUBLISHED = "outlier-published"
 MOSTLY_ASIDE = "mostly-set-aside"
 ALL_SUPPRESSED = "all-suppressed"
 FIELDS_DROPPED = "fields-dropped"
-UNPUBLISHED = "records-unpublished"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
 ROWS_LINKED = "rows-linked"
@@ -300,6 +299,12 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
 }
 OTHER = ("1 fault of another kind", "{} faults of another kind")  # of a later version
 REMOVED_ROLES = ("identifier", "time", "operation", "weight", "household", "drop")
+
+
+def unpublished(records: Mapping[str, int]) -> str:
+    """How many records a stream leaves out of its release by `leftovers`; empty where none."""
+    counts = [f"{records[kind]:,} {kind}" for kind in ("held", "dropped") if records.get(kind)]
+    return f"{' and '.join(counts)}, never published" if counts else ""
 
 
 def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:

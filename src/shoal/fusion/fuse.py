@@ -30,7 +30,6 @@ from shoal.connectors import files
 from shoal.connectors.frames import Frame, like, table_of
 from shoal.connectors.outputs import remove_stale_signature, sole_writer
 from shoal.data.certificate import Certificate
-from shoal.data.findings import led_by
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError, ShoalError
@@ -95,7 +94,7 @@ def _frames_of(
         try:
             frames[name] = table_of(frame).frame
         except InputError as unfit:
-            raise led_by(f"party '{name}', {unfit.args[0]}", unfit) from None
+            raise InputError(f"party '{name}', {unfit.args[0]}", unfit.said[1:]) from None
     return frames
 
 

@@ -11,7 +11,7 @@ from shoal.advise.propose import percent, share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
-from shoal.data.stream import unpublished
+from shoal.data.warnings import unpublished
 from shoal.policy.consistency import quoted
 from shoal.reports.linked import exposure_lines
 from shoal.reports.pages import known_text

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, printable_lines
 from shoal.data.people import span_text, unit
-from shoal.data.stream import unpublished
-from shoal.data.warnings import fault_sentences, with_grave
+from shoal.data.warnings import fault_sentences, unpublished, with_grave
 from shoal.errors import UNREADABLE, InputError
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         many += f", {records['withheld']} of these withheld"
     if left_out := unpublished(records):
         many += f", {left_out}"
-    groups = certificate.get("groups")
-    if groups:
+    if groups := certificate.get("groups"):
         lines.append(
             f"two tables, {counted_text(groups['count'], 'group')} of {span_text(groups)} records;"
             " quasi-identifiers as they are: who is in the table is disclosed"
@@ -59,8 +57,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     else:
         lines.append(f"no class: {many}")
     lines += _risk_lines(certificate)
-    starred = certificate.get("starred") or {}
-    if starred:
+    if starred := certificate.get("starred"):
         counts = ", ".join(f"{name} {records:,}" for name, records in starred.items())
         lines.append(f"single cells suppressed: {counts}")
     for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():

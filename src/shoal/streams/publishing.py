@@ -214,7 +214,8 @@ class Publishing(ABC):
         bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
         bad.sort()
         if bad and self._options.stops_at_bad:
-            raise _refused(bad)
+            cure = "; correct it, or set it aside: leave out --dead-letters stop"
+            raise refused(bad, cure)
         if bad:
             path, why = self.outputs["dead_letters"].path, printable(bad[-1][1])
             self.status.last_aside = f" and are listed in '{path}', the last with: {why}"
@@ -284,15 +285,13 @@ class Publishing(ABC):
         return stream_certificate(self.core, self.counters, read_and_written, self._started, whole)
 
 
-def _refused(bad: list[tuple[int, str]]) -> InputError:
-    """The first bad records of a piece with their reasons, and how many more it has."""
+def refused(bad: list[tuple[int, str]], cure: str = "") -> InputError:
+    """The first bad records with their reasons, and how many more there are."""
     (first, reason), *others = bad[:MOST_BAD]
     findings = [RowsFinding(f"record {at}: {why}", (at + 1,)) for at, why in others]
     if more := tuple(at + 1 for at, _ in bad[MOST_BAD:]):
-        text = f"and {len(more)} more that were read with them"
-        findings.append(RowsFinding(text, more[:MOST_KEPT]))
-    cure = "correct it, or set it aside: leave out --dead-letters stop"
-    said = f"record {first} (the first is 0): {reason}; {cure}"
+        findings.append(RowsFinding(f"{len(more)} more records do not fit", more[:MOST_KEPT]))
+    said = f"record {first} (the first is 0): {reason}{cure}"
     return InputError(RowsFinding(said, (first + 1,)), findings)
 
 

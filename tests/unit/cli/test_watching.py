@@ -168,16 +168,6 @@ def test_the_error_of_a_ledger_that_exists_has_the_rows_of_its_findings(shoal, f
     assert refused["rows"] == rows
 
 
-def test_the_error_of_a_stream_that_stops_has_the_rows_of_all_bad_records(shoal):
-    frame = pl.read_csv("p.csv", infer_schema=False)
-    frame.with_columns(customer=pl.when(pl.int_range(1000) < 970).then("customer")).write_csv(
-        "p.csv"
-    )
-    done = shoal(*STREAM, "-q", "--dead-letters", "stop", "--json")
-    rows = json.loads(done.out)["error"]["rows"]
-    assert rows == [[row] for row in range(971, 991)] + [[*range(991, 1001)]]
-
-
 def test_a_silent_stream_is_a_failure_only_where_that_is_asked(shoal):
     assert shoal(*STREAM, "-q", "--checkpoint", "ck").status == 0
     assert shoal("stream-status", "ck", "--strict").status == 0, "it has ended"

@@ -386,10 +386,12 @@ def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, bad_lines, shoal):
 def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
     with changed_lines() as lines:
         lines[1:26] = [line + b",one too many" for line in lines[1:26]]
-    stated = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q").err.splitlines()
+    done = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q", "--json")
+    rows, stated = json.loads(done.out)["error"]["rows"], done.err.splitlines()
+    assert rows == [[row] for row in range(1, 21)] + [[*range(21, 26)]]
     assert stated[0].startswith("shoal: record 0 (the first is 0): ")
     assert len(stated) == 21
-    assert stated[-1] == "shoal: and 5 more that were read with them"
+    assert stated[-1] == "shoal: 5 more records do not fit"
 
 
 def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
