@@ -6,6 +6,7 @@ trace.
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -96,13 +97,10 @@ class StreamSource:
 
 def read_source(path: str, fields: Fields) -> StreamSource:
     """A source as a stream reads it, without the records that are none."""
-    feed = feed_of(path, fields=fields)
-    try:
+    with closing(feed_of(path, fields=fields)) as feed:
         pieces = [feed.read()]
         while not pieces[-1].at_end:
             pieces.append(feed.read())
-    finally:
-        feed.close()
     position = np.concatenate([piece.position for piece in pieces])
     return StreamSource(pl.concat([piece.frame for piece in pieces]), position, feed.sha256)
 
@@ -401,8 +399,6 @@ def _needless(traced: TracedRelease) -> int:
         return 0
     lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
     starred = (traced.kind == "suppress") & ~lacking
-    if not starred.any():
-        return 0
     return int((_people(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
 
 
@@ -442,13 +438,9 @@ def _late(traced: TracedRelease) -> int:
 
 def _weak_release(traced: TracedRelease) -> int:
     """Classes of fewer than k people within one release (I12)."""
-    cells = traced.cells
-    kept = cells >= 0
-    if not kept.any():
-        return 0
-    pairs = np.stack([traced.release[kept], cells[kept]])
-    group = np.unique(pairs, axis=1, return_inverse=True)[1]
-    return int((_people(group.reshape(-1), traced.people[kept])[1] < traced.k).sum())
+    kept = traced.cells >= 0
+    group = traced.release * (int(traced.cells.max(initial=0)) + 1) + traced.cells
+    return int((_people(group[kept], traced.people[kept])[1] < traced.k).sum())
 
 
 def _not_starred(traced: TracedRelease) -> int:

@@ -27,7 +27,7 @@ from shoal.data.option import Request, option
 from shoal.data.warnings import MOSTLY_ASIDE
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.policy.options import POLICY, REPLACE, Overrides
-from shoal.reports.text import prospect_text, rehearsal_text, summary
+from shoal.reports.text import counted_text, prospect_text, rehearsal_text, summary
 from shoal.streams.options import StreamOptions
 
 if TYPE_CHECKING:
@@ -176,10 +176,13 @@ def republish(
         show_warning(remark)
     if as_json and done.certificate is not None:
         typer.echo(done.certificate.to_json(), nl=False)
+    elif as_json:
+        why = {"waiting": done.waiting, "reasons": list(done.reasons), "repeated": done.repeated}
+        typer.echo(json.dumps({"release": None, **why}, indent=2))
     if quiet:
         return
     if done.caught_up:
-        what = "1 release was" if done.caught_up == 1 else f"{done.caught_up} releases were"
+        what = counted_text(done.caught_up, "release was", "releases were")
         say(f"shoal: {what} in the ledger and not in the table: written there, too")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
@@ -203,10 +206,9 @@ def republish(
             say(_waiting(done.waiting))
     for count, became in ((done.deleted, "deleted"), (done.updated, "updated")):
         if count:
-            people = "1 person was" if count == 1 else f"{count} people were"
-            say(f"{people} {became}")
+            say(f"{counted_text(count, 'person was', 'people were')} {became}")
     if done.left_out:
-        what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
+        what = counted_text(done.left_out, "record")
         say(f"shoal: {what} waited to the deadline and can't be published: left out")
     if done.head:
         say(
@@ -214,7 +216,7 @@ def republish(
             f" {shlex.quote(str(asked.ledger))} --noted {done.head}"
         )
     if done.returning:
-        people = "1 person" if done.returning == 1 else f"{done.returning} people"
+        people = counted_text(done.returning, "person", "people")
         say(f"shoal: {people} who waited returned: each now has several records, and counts once")
 
 
@@ -223,7 +225,7 @@ def _invented(rows: int) -> str:
 
 
 def _waiting(records: int) -> str:
-    what = "1 record waits" if records == 1 else f"{records or 'no'} records wait"
+    what = counted_text(records, "record waits", "records wait") if records else "no records wait"
     return f"{what} for the next increment"
 
 
@@ -329,8 +331,7 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
     progress. Whether these are most of the last ones. certificate: of a stream that has ended; one
     that was stopped has its status.
     """
-    from shoal.streams.stream_status import partitions_under
-    from shoal.streams.stream_status import stream_status as status_of
+    from shoal.streams.stream_status import partitions_under, stream_status
 
     kept = wanted.checkpoint
     parts = [] if kept is None else partitions_under(kept)
@@ -341,7 +342,7 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
     elif kept is not None:
         for folder in parts or [kept]:
             with suppress(CheckpointError):  # nothing was committed
-                status = status_of(folder)
+                status = stream_status(folder)
                 bad += status["records"]["set_aside"]
                 is_lost |= status.is_mostly_aside
     if bad:

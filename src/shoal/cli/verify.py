@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 AGREED = option("-p, --policy", "The policy (of a fusion: its agreement): measures again.")
-TRACE = option("--trace", "Whose row is whose, as its --trace wrote it: counts people.")
+TRACE = option(
+    "--trace", "Whose row is whose, as its --trace wrote it: counts people; not of a stream."
+)
 
 
 class VerifyRequest(Request, kw_only=True):

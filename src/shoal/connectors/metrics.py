@@ -36,8 +36,8 @@ def are_asked() -> bool:
 def using(path: Path | None) -> Iterator[None]:
     """What is noted inside the block goes to this file, and at its end how it ended.
 
-    Figures of the run before stay until they are noted again. A run that a user stopped and that
-    the same command resumes has not failed.
+    Figures of the run before stay until they are noted again, but for its success. A run that a
+    user stopped and that the same command resumes has not failed.
     """
     if path is None:
         yield
@@ -46,22 +46,18 @@ def using(path: Path | None) -> Iterator[None]:
         raise InputError(f"--metrics '{path}': exporters read {SUFFIX} alone; end its name with it")
     files.check_writable(str(path))
     token = _asked.set((path, _earlier(path), []))
-    started, has_succeeded = time.time(), True
+    has_succeeded, success = True, "Whether the run ended well; absent until then."
     try:
-        note({"run_started_timestamp_seconds": ("When the run began.", started)})
+        began = {"run_started_timestamp_seconds": ("When the run began.", time.time())}
+        note({**began, "run_success": (success, None)})  # who is killed changes nothing more
         yield
     except BaseException as end:
         status = getattr(end, "exit_code", getattr(end, "code", 1))
         has_succeeded = status in (0, STOPPED)
         raise
     finally:
-        now = time.time()
-        note(
-            {
-                "run_success": ("Whether the run ended well.", float(has_succeeded)),
-                "run_ended_timestamp_seconds": ("When the run ended.", now),
-            }
-        )
+        ended = {"run_ended_timestamp_seconds": ("When the run ended.", time.time())}
+        note({**ended, "run_success": (success, float(has_succeeded))})
         _asked.reset(token)
 
 

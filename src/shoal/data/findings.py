@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from shoal.data.table import Column
+from shoal.data.table import MOST_KEPT, Column
 
 MOST_LISTED = 20
 MOST_NAMED = 3
@@ -51,6 +51,17 @@ class AttributeFinding:
         return self.message
 
 
+@dataclass(frozen=True)
+class RowsFinding:
+    """What is wrong with some records. rows: theirs, from 1, as far as they are kept."""
+
+    message: str
+    rows: tuple[int, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return self.message
+
+
 def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> AttributeFinding:
     """The records that hold some of a column's cells: how many, where, and what to do about them.
 
@@ -77,13 +88,17 @@ def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
     return f"row{'s' if every > 1 else ''} {', '.join(named)}{more}"
 
 
-def counted_rows(rows: np.ndarray, count: int | None = None) -> str:
-    """How many records it concerns, or another count, and where: `3 (rows 2, 5, 7)`.
+def counted_records(
+    what: str, rows: np.ndarray, remedy: str, count: int | None = None
+) -> RowsFinding:
+    """What is wrong, with how many records or another count, and where: `what: 3 (rows 2, 5, 7)`.
 
     rows: 0-based; below 0 where a record is of no row.
     """
     here = np.sort(rows[rows >= 0]).tolist()
-    return f"{len(rows) if count is None else count}{f' ({listed_rows(here)})' if here else ''}"
+    where = f" ({listed_rows(here)})" if here else ""
+    message = f"{what}: {len(rows) if count is None else count}{where}; {remedy}"
+    return RowsFinding(message, tuple(row + 1 for row in here[:MOST_KEPT]))
 
 
 def some_named(names: Sequence[str], sign: str = ", ", most: int = MOST_NAMED) -> str:

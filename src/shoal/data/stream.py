@@ -25,6 +25,7 @@ from shoal.data.table import as_text
 KINDS = ("new", "reuse", "suppress", "hold", "drop")
 NEW, REUSE, SUPPRESS, HOLD, DROP = range(5)
 
+
 State = Mapping[str, np.ndarray]
 """Everything a publisher remembers, as arrays by name."""
 

@@ -301,6 +301,12 @@ OTHER = ("1 fault of another kind", "{} faults of another kind")  # of a later v
 REMOVED_ROLES = ("identifier", "time", "operation", "weight", "household", "drop")
 
 
+def unpublished(records: Mapping[str, int]) -> str:
+    """How many records a stream leaves out of its release by `leftovers`; empty where none."""
+    counts = [f"{records[kind]:,} {kind}" for kind in ("held", "dropped") if records.get(kind)]
+    return f"{' and '.join(counts)}, never published" if counts else ""
+
+
 def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
     """Every fault that a certificate counts, a sentence each; nothing where there is none."""
     for name, count in (certificate.get("faults") or {}).items():

@@ -14,7 +14,7 @@ from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger, private
 from shoal.connectors.ledger.private import DeferredRecords, Identities, KnownPeople, NamedPeople
 from shoal.data import ledger_view, warnings
-from shoal.data.findings import counted_rows
+from shoal.data.findings import RowsFinding, counted_records
 from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
@@ -68,8 +68,9 @@ class Terms:
             if not self.ledger.releases():
                 raise
             way_out = f"leave such records out, or begin another ledger with a wider one ({TWICE})"
-            said = f"{unfit.said[0]}. The ledger keeps its policy: {way_out}"
-            raise InputError(said, unfit.said[1:]) from None
+            first, *others = unfit.found
+            said = f"{first}. The ledger keeps its policy: {way_out}"
+            raise InputError(RowsFinding(said, getattr(first, "rows", ())), others) from None
 
     def beside_the_table(self) -> "Terms":
         """The terms of the next release; of an increment, with the values of what it joins."""
@@ -216,6 +217,8 @@ def collect_candidates(
         returning = int(people.is_in(waiting.table.frame[subject].to_list()).sum())
     joined = CandidateRecords.joined([published, waiting, arriving])
     candidates = replace(joined, deleted=deleted, returning=returning)
+    if terms.method.guards == "signatures":
+        _require_one_record(candidates, terms.policy.operation is not None)
     if terms.policy.model.render.order == "input":
         return candidates
     # methods see the records by content, which hides the input's order
@@ -233,11 +236,12 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     changes = (cells != INSERT).arg_true().to_numpy()
     if len(changes) and not method.changes:
         way_out = f"{ANOTHER_LEDGER} by" if terms.ledger.releases() else "use"
-        raise InputError(
+        what = (
             f"method '{method.name}': it can only add people, and the increment has updates or"
-            f" deletions: {counted_rows(changes)}; {way_out} m-invariance for people who leave or"
-            " change, or leave these records out"
+            " deletions"
         )
+        remedy = f"{way_out} m-invariance for people who leave or change"
+        raise InputError(counted_records(what, changes, f"{remedy}, or leave these records out"))
     return cells.to_numpy()
 
 
@@ -246,10 +250,8 @@ def check_operations(cells: pl.Series) -> None:
     known = cells.cast(pl.String).fill_null(INSERT).is_in([INSERT, UPDATE, DELETE])
     unknown = (~known).arg_true().to_numpy()
     if len(unknown):
-        raise InputError(
-            f"attribute '{cells.name}': records whose operation is not insert, update or"
-            f" delete: {counted_rows(unknown)}; correct them"
-        )
+        what = f"attribute '{cells.name}': records whose operation is not insert, update or delete"
+        raise InputError(counted_records(what, unknown, "correct them"))
 
 
 def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
@@ -301,11 +303,21 @@ def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
             " begin a ledger by sticky, which publishes people again, or by m-invariance, but"
             f" {TWICE}"
         )
-        known = counted_rows(arriving.rows[is_known], len(np.unique(people[is_known])))
-        raise PromiseError(
-            f"history: people of the increment who are in earlier releases: {known}; somebody in"
-            f" two releases can be found where they overlap, so the release is withheld; {remedy}"
-        )
+        what = "history: people of the increment who are in earlier releases"
+        why = "somebody in two releases can be found where they overlap, so the release is withheld"
+        rows, known = arriving.rows[is_known], len(np.unique(people[is_known]))
+        raise PromiseError(counted_records(what, rows, f"{why}; {remedy}", known))
+
+
+def _require_one_record(candidates: CandidateRecords, takes_updates: bool) -> None:
+    """Raises InputError where signatures can't guard a person, who has several records."""
+    several = pl.Series(candidates.subjects).is_duplicated().to_numpy()
+    if several.any():
+        what = "increment: records of people who have several, including those that wait"
+        remedy = "signatures need one record a person, so leave further ones out"
+        if takes_updates:
+            remedy += ", or send the record of somebody who waits as an 'update'"
+        raise InputError(counted_records(what, candidates.rows[several], remedy))
 
 
 # Updates and deletions
@@ -321,18 +333,15 @@ def _check_changes(
     findings = []
     several = people.is_duplicated().arg_true().to_numpy()
     if len(several):
-        findings.append(
-            f"increment: records of people who have several: {counted_rows(several)}; with updates"
-            " or deletions, give everybody one record"
-        )
+        what = "increment: records of people who have several"
+        remedy = "with updates or deletions, give everybody one record"
+        findings.append(counted_records(what, several, remedy))
     known_people = pl.concat([part.table.frame[people.name].drop_nulls() for part in known])
     is_known = people.is_in(known_people.implode()).fill_null(False)
     strangers = (is_change & ~is_known).arg_true().to_numpy()
     if len(strangers):
-        findings.append(
-            "increment: updates or deletions of people who are not in the table:"
-            f" {counted_rows(strangers)}; leave them out"
-        )
+        what = "increment: updates or deletions of people who are not in the table"
+        findings.append(counted_records(what, strangers, "leave them out"))
     InputError.raise_for(findings)
 
 

@@ -12,7 +12,7 @@ from shoal.auditor.ledger.export import parts_of, table_as_of
 from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
-from shoal.data.findings import counted_rows
+from shoal.data.findings import counted_records
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -100,7 +100,6 @@ def view_of_records(
     )
     if terms.method.guards != "signatures":
         return view, None
-    _require_one_record(candidates)
     (name,) = terms.policy.model.sensitive
     column = candidates.table.column(name)
     current = current_table(terms) if view.earlier.any() else None
@@ -136,11 +135,12 @@ def _refuse_unshown(view: LedgerView, rows: np.ndarray, method: str) -> None:
     earlier = np.flatnonzero(view.earlier).tolist()
     outside = [i for i in earlier if view.sensitive[i] not in signatures[view.signature[i]]]
     if outside:
-        raise InputError(
+        what = (
             f"method '{method}': updates of the sensitive value to one that the person's class did"
-            f" not show: {counted_rows(rows[outside])}; a comparison of releases would reveal both,"
-            " so leave them out"
+            " not show"
         )
+        remedy = "a comparison of releases would reveal both, so leave them out"
+        raise InputError(counted_records(what, rows[outside], remedy))
 
 
 def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[int, ...]]:
@@ -151,16 +151,6 @@ def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[i
     of_class = {label: tuple(sorted(values)) for label, values in shown.items()}
     records = current.identities.records.tolist()
     return {r: of_class[label] for r, label in zip(records, labels, strict=True) if r >= 0}
-
-
-def _require_one_record(candidates: CandidateRecords) -> None:
-    """Raises InputError where signatures can't guard a person, who has several records."""
-    several = pl.Series(candidates.subjects).is_duplicated().to_numpy()
-    if several.any():
-        raise InputError(
-            "increment: records of people who have several, including those that wait:"
-            f" {counted_rows(candidates.rows[several])}; signatures need one record a person"
-        )
 
 
 # The rows of a planned release: the cells of classes, and rows that a method invents.

@@ -178,6 +178,7 @@ def republish_file(
         texts = texts_of(source.frame)
         planned, waiting = plan(texts, terms, progress)
         certificate, records = None, ledger.last_step().records
+        identities = originals = None
         with ledger.draft() as draft:
             if planned is not None:
                 audited = write_and_audit(
@@ -194,11 +195,9 @@ def republish_file(
                 seconds = {"total": time.process_time() - started, "method": planned.seconds}
                 certificate = audited.certificate.extended(seconds=seconds).warned(*remarks)
                 (draft.published / CERTIFICATE).write_text(certificate.to_json())
-                records = max(records, int(planned.identities.records.max()) + 1)
-            identities = None if planned is None else planned.identities
-            originals = None
-            if planned is not None and terms.method.needs == "originals":
-                originals = planned.originals
+                identities = planned.identities
+                records = max(records, int(identities.records.max()) + 1)
+                originals = planned.originals if terms.method.needs == "originals" else None
             runs = write_private_state(ledger, waiting, identities, originals, draft.private)
             target = None if planned is None else table  # which waiting records never see
             with nullcontext() if target is None else target.putting(draft.published):

@@ -16,7 +16,7 @@ from shoal.auditor.ledger.terms import mode_of
 from shoal.connectors.ledger import private
 from shoal.connectors.ledger.private import DeferredRecords, KnownPeople, PanelState
 from shoal.data import ledger_view
-from shoal.data.findings import counted_rows
+from shoal.data.findings import counted_records
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
@@ -220,15 +220,13 @@ def _check_one_record(people: pl.Series, rows: np.ndarray) -> None:
     several = rows[(people.is_not_null() & ~people.is_first_distinct()).to_numpy()]
     findings = []
     if len(nobody):
-        findings.append(
-            f"increment: records without a '{people.name}': {counted_rows(nobody)}; their people"
-            " could not be recognized in a later release"
-        )
+        what = f"increment: records without a '{people.name}'"
+        why = "their people could not be recognized in a later release"
+        findings.append(counted_records(what, nobody, why))
     if len(several):
-        findings.append(
-            f"increment: further records of people who have one already: {counted_rows(several)};"
-            " people who come again have one record a release, so sum theirs up"
-        )
+        what = "increment: further records of people who have one already"
+        remedy = "people who come again have one record a release, so sum theirs up"
+        findings.append(counted_records(what, several, remedy))
     InputError.raise_for(findings)
 
 
@@ -239,11 +237,9 @@ def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
         private.as_numbers(newcomers.table.frame[people.subject])
     )
     if known.any():
-        raise PromiseError(
-            "history: people of the increment who were published without a group:"
-            f" {counted_rows(newcomers.rows[known])}; '{terms.method.name}' can't publish them"
-            " again; leave their records out"
-        )
+        what = "history: people of the increment who were published without a group"
+        remedy = f"'{terms.method.name}' can't publish them again; leave their records out"
+        raise PromiseError(counted_records(what, newcomers.rows[known], remedy))
 
 
 def _may_show(

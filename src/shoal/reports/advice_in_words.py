@@ -11,6 +11,7 @@ from shoal.advise.propose import percent, share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
+from shoal.data.warnings import unpublished
 from shoal.policy.consistency import quoted
 from shoal.reports.linked import exposure_lines
 from shoal.reports.pages import known_text
@@ -431,6 +432,8 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
         f" {records['waiting']:,} waiting, {records['suppressed']:,} suppressed,"
         f" {records['set_aside']:,} set aside"
     )
+    if left_out := unpublished(records):
+        yield left_out
     if records.get("unfiled"):
         yield f"{records['unfiled']:,} of the published rows wait for a file of the folder"
     yield f"loss {percent(recent['loss'])} lately, {percent(status['loss'])} since the start"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, printable_lines
 from shoal.data.people import span_text, unit
-from shoal.data.warnings import fault_sentences, with_grave
+from shoal.data.warnings import fault_sentences, unpublished, with_grave
 from shoal.errors import UNREADABLE, InputError
 
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
-    groups = certificate.get("groups")
-    if groups:
+    if left_out := unpublished(records):
+        many += f", {left_out}"
+    if groups := certificate.get("groups"):
         lines.append(
             f"two tables, {counted_text(groups['count'], 'group')} of {span_text(groups)} records;"
             " quasi-identifiers as they are: who is in the table is disclosed"
@@ -56,8 +57,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     else:
         lines.append(f"no class: {many}")
     lines += _risk_lines(certificate)
-    starred = certificate.get("starred") or {}
-    if starred:
+    if starred := certificate.get("starred"):
         counts = ", ".join(f"{name} {records:,}" for name, records in starred.items())
         lines.append(f"single cells suppressed: {counts}")
     for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():
@@ -137,6 +137,8 @@ def worst_columns(certificate: Certificate) -> list[tuple[str, float]]:
 def _loss_text(certificate: Certificate) -> str:
     """The mean loss and where most of it lies."""
     loss = certificate["utility"]["gcp"]
+    if not certificate["records"]["out"]:
+        return "can't be measured: no row was published"
     if loss is None and certificate.get("policy", {}) is None:
         return "can't be measured without a policy, which says what cells stand for"
     if loss is None:

@@ -20,7 +20,7 @@ from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
-from shoal.data.warnings import FIELDS_DROPPED, MOSTLY_ASIDE, ReleaseWarning
+from shoal.data.warnings import FIELDS_DROPPED, MOSTLY_ASIDE, ReleaseWarning, unpublished
 from shoal.errors import ANOTHER_STREAM
 from shoal.streams.core import Batch, StreamCore
 from shoal.streams.gate import Passed
@@ -255,6 +255,9 @@ def stream_certificate(
         warnings.insert(0, counters.source_changed.report())
     if counters.new_fields:
         warnings.append(counters.fields_dropped.report())
+    if left_out := unpublished({"held": kinds["hold"], "dropped": kinds["drop"]}):
+        text = f"records: {left_out}; 'leftovers=star' publishes such records suppressed"
+        warnings.append(ReleaseWarning("records-unpublished", text).report())
     method = {"name": core.problem.method_name, "parameters": core.parameters}
     content = {
         **measured,

@@ -283,9 +283,7 @@ class SharedStream:
                 os.link(draft, folder / NAME)
         finally:
             draft.unlink()
-        found = SharedStream.read(folder)
-        assert found is not None
-        return found
+        return SharedStream.read(folder) or self
 
 
 class SharedCheckpoint(Checkpoint):

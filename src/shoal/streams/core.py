@@ -167,6 +167,8 @@ class StreamCore:
         """Findings about the first records, as a certificate states them; later ones add none."""
         if self._first is not None:
             warnings = input_warnings(Table(self._first), self.problem.tables.model)
+            if self._first.height == FIRST:  # the counts are of these alone
+                warnings = [warning.at(f"first {FIRST:,} records") for warning in warnings]
             self.found, self._first = [warning.report() for warning in warnings], None
         return self.found
 

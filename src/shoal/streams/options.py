@@ -128,48 +128,53 @@ class StreamOptions(Request):
 
     def _contradictions(self, written: list[Path]) -> list[str]:
         read = _paths_of(self.source, *self.read)
-        findings = []
-        if self.by_transactions and self.checkpoint is None:
-            what = "topic" if self.place.is_topic else "table"
-            findings.append(
+        what, suffix = "topic" if self.place.is_topic else "table", Path(self.sink).suffix
+        contradictions = (
+            (
+                self.by_transactions and self.checkpoint is None,
                 f"output '{self.sink}': rows in a {what} can't be taken back; give --checkpoint,"
-                " so that each is sent once"
-            )
-        if len(set(written)) < len(written) or set(written) & set(read):
-            findings.append(
-                "outputs: a file is named twice, or is also read; give each a file of its own"
-            )
-        if self.place.is_standard and self.checkpoint is not None:
-            findings.append(
+                " so that each is sent once",
+            ),
+            (
+                len(set(written)) < len(written) or bool(set(written) & set(read)),
+                "outputs: a file is named twice, or is also read; give each a file of its own",
+            ),
+            (
+                self.place.is_standard and self.checkpoint is not None,
                 "output '-': standard output can't be resumed; write to a file, or leave out"
-                " --checkpoint"
-            )
-        if self.is_rolling and self.checkpoint is None:
-            findings.append(
+                " --checkpoint",
+            ),
+            (
+                self.is_rolling and self.checkpoint is None,
                 f"output '{self.sink}': a folder gets file after file; give --checkpoint, so that"
-                " each is put once"
-            )
-        if self.is_rolling and self.checkpoint is not None:
-            findings += _nested([Path(self.sink), self.checkpoint])
+                " each is put once",
+            ),
+            (
+                self.place.is_path and not (self.is_rolling or suffix),
+                f"output '{self.sink}': has no suffix that names a format; name a file, such as"
+                f" '{self.sink}.csv', or a folder: '{self.sink}/'",
+            ),
+            (
+                self.is_rolling and bool(suffix),
+                f"output '{self.sink}': is a folder; name it without a file's suffix",
+            ),
+            (
+                self.follow and self.checkpoint is None,
+                "--follow: a stream without end needs --checkpoint, so that it can be stopped and"
+                " resumed",
+            ),
+            (
+                self.deadline is not None and not 0 <= self.deadline < math.inf,
+                "--deadline: is not a number of seconds; give one of 0 or more, or leave it out",
+            ),
+        )
+        findings = [said for is_so, said in contradictions if is_so]
         if self.is_rolling:
             from shoal.connectors.outputs import misplaced  # needs Polars, which help does without
 
             findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
-        if self.place.is_path and not (self.is_rolling or Path(self.sink).suffix):
-            findings.append(
-                f"output '{self.sink}': has no suffix that names a format; name a file, such as"
-                f" '{self.sink}.csv', or a folder: '{self.sink}/'"
-            )
-        if self.is_rolling and Path(self.sink).suffix:
-            findings.append(f"output '{self.sink}': is a folder; name it without a file's suffix")
-        if self.follow and self.checkpoint is None:
-            findings.append(
-                "--follow: a stream without end needs --checkpoint, so that it can be stopped and"
-                " resumed"
-            )
-        if self.deadline is not None and not 0 <= self.deadline < math.inf:
-            findings.append(
-                "--deadline: is not a number of seconds; give one of 0 or more, or leave it out"
+            findings += (
+                [] if self.checkpoint is None else _nested([Path(self.sink), self.checkpoint])
             )
         return findings
 

@@ -9,7 +9,7 @@ A partition's rows do not depend on how many processes share the work, nor on wh
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -42,15 +42,12 @@ def stream_partitions(
     options = request.options
     partitions = kafka.partitions_of_topic(options.source)
     _require_fit(request, partitions)
-    group = Group(options.source, options.sink)
-    try:
+    with closing(Group(options.source, options.sink)) as group:
         shared = _shared_stream(request, group, partitions)
         share = Share(request, group, shared, clock)
         with share.leaving():
             share.work(progress)
         return share.certified()
-    finally:
-        group.close()
 
 
 def _require_fit(request: StreamRequest, partitions: int) -> None:

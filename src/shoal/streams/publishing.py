@@ -18,9 +18,10 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
+from shoal.data.findings import RowsFinding
 from shoal.data.language import printable
 from shoal.data.stream import KINDS, Piece
-from shoal.data.table import Table
+from shoal.data.table import MOST_KEPT, Table
 from shoal.data.warnings import warn
 from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
@@ -213,7 +214,8 @@ class Publishing(ABC):
         bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
         bad.sort()
         if bad and self._options.stops_at_bad:
-            raise _refused(bad)
+            cure = "; correct it, or set it aside: leave out --dead-letters stop"
+            raise refused(bad, cure)
         if bad:
             path, why = self.outputs["dead_letters"].path, printable(bad[-1][1])
             self.status.last_aside = f" and are listed in '{path}', the last with: {why}"
@@ -283,17 +285,14 @@ class Publishing(ABC):
         return stream_certificate(self.core, self.counters, read_and_written, self._started, whole)
 
 
-def _refused(bad: list[tuple[int, str]]) -> InputError:
-    """The first bad records of a piece with their reasons, and how many more it has."""
+def refused(bad: list[tuple[int, str]], cure: str = "") -> InputError:
+    """The first bad records with their reasons, and how many more there are."""
     (first, reason), *others = bad[:MOST_BAD]
-    findings = [f"record {at}: {why}" for at, why in others]
-    if len(bad) > MOST_BAD:
-        findings.append(f"and {len(bad) - MOST_BAD} more that were read with them")
-    return InputError(
-        f"record {first} (the first is 0): {reason}; correct it, or set it aside: leave out"
-        " --dead-letters stop",
-        findings,
-    )
+    findings = [RowsFinding(f"record {at}: {why}", (at + 1,)) for at, why in others]
+    if more := tuple(at + 1 for at, _ in bad[MOST_BAD:]):
+        findings.append(RowsFinding(f"{len(more)} more records do not fit", more[:MOST_KEPT]))
+    said = f"record {first} (the first is 0): {reason}{cure}"
+    return InputError(RowsFinding(said, (first + 1,)), findings)
 
 
 def hash_of(fixed: object) -> str:

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -147,11 +147,8 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
 
 
 def column_names(path: str, fields: Fields) -> list[str]:
-    feed = feed_of(path, fields=fields)
-    try:
+    with closing(feed_of(path, fields=fields)) as feed:
         return feed.names
-    finally:
-        feed.close()
 
 
 @dataclass(frozen=True)
@@ -164,9 +161,8 @@ class Splitter:
     request: StreamRequest
 
     def __call__(self, file: NewFile) -> Split:
-        feed = feed_of(file.path, fields=self.request.policy.fields)
         pieces: list[Piece] = []
-        try:
+        with closing(feed_of(file.path, fields=self.request.policy.fields)) as feed:
             if sorted(feed.names) != sorted(self.names):
                 raise InputError(
                     f"file '{file.name}': has other columns than the stream; give every file the"
@@ -175,8 +171,6 @@ class Splitter:
             while not pieces or not pieces[-1].at_end:
                 pieces.append(feed.read())
             records, sha256 = int(feed.place["records"]), str(feed.sha256)
-        finally:
-            feed.close()
         _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])

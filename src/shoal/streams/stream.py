@@ -24,7 +24,7 @@ from shoal.streams import run
 from shoal.streams.checkpoint import UNFIT, packed, unpacked
 from shoal.streams.core import Batch, StreamCore, state_below
 from shoal.streams.options import StreamOptions
-from shoal.streams.publishing import MOST_BAD
+from shoal.streams.publishing import refused
 
 
 def stream(
@@ -85,13 +85,8 @@ class Stream(Figures):
         core = self._begun(frame.columns)
         InputError.raise_for(check_people(frame, self.policy.model))
         self._like = batch
-        findings = core.unfit_records(frame)
-        if findings:
-            reasons = [f"record {row}: {why}" for row, why in sorted(findings.items())]
-            reasons[0] = reasons[0].replace(":", " (the first is 0):", 1)
-            if len(reasons) > MOST_BAD:
-                reasons[MOST_BAD:] = [f"{len(reasons) - MOST_BAD} more records do not fit"]
-            raise InputError.from_findings(reasons)
+        if bad := core.unfit_records(frame):
+            raise refused(sorted(bad.items()))
         known = len(core.found)
         out, _ = core.push(frame, core.arrived + np.arange(frame.height))
         return like(batch, _measured(core, out, known))
@@ -115,7 +110,8 @@ class Stream(Figures):
         if self._core is None:
             raise InputError("stream: nothing was pushed; there is nothing to save")
         core = {f"core/{name}": value for name, value in self._core.snapshot().items()}
-        state = {"names": self._core.names, "policy": self._policy_text(), "ended": self._ended}
+        policy = self.policy.model.model_dump_json()
+        state = {"names": self._core.names, "policy": policy, "ended": self._ended}
         return packed({**state, **core})
 
     def restore(self, snapshot: bytes) -> None:
@@ -125,7 +121,7 @@ class Stream(Figures):
             state = unpacked(snapshot)
         except UNFIT:
             raise damaged from None
-        if state.get("policy") != self._policy_text():
+        if state.get("policy") != self.policy.model.model_dump_json():
             raise CheckpointError(
                 "stream: the snapshot was taken under another policy; use the same one"
             )
@@ -138,9 +134,6 @@ class Stream(Figures):
         except UNFIT:
             self._core = None
             raise damaged from None
-
-    def _policy_text(self) -> str:
-        return self.policy.model.model_dump_json()
 
     def _begun(self, names: list[str]) -> StreamCore:
         if self._core is None:

@@ -67,7 +67,8 @@ class StreamLog:
             names = ("at", *COUNTS, "longest")
             minutes = [{name: float(minute[name]) for name in names} for minute in kept["minutes"]]
             events = [
-                {"at": float(event["at"]), "kind": str(event["kind"]), **_counted(event)}
+                {"at": float(event["at"]), "kind": str(event["kind"])}
+                | ({"count": int(event["count"])} if "count" in event else {})
                 for event in kept["events"]
             ]
             gaps = [float(gap) for gap in kept["gaps"]]
@@ -266,10 +267,6 @@ def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
         count = sum(event["count"] for event in bad)
         found.append(Alarm("bad records", bad[-1]["at"], f"{count} set aside lately"))
     return found
-
-
-def _counted(event: Mapping[str, Any]) -> dict[str, int]:
-    return {"count": int(event["count"])} if "count" in event else {}
 
 
 # What a run writes at each commit.

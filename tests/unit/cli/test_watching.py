@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from unittest.mock import Mock
 
+import polars as pl
 import pytest
 
 from republish_cases import POLICY, wearers
@@ -64,6 +65,29 @@ def test_a_run_that_fails_says_so_in_its_metrics(shoal):
     assert not Path("metrics.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "job"),
+    [(REPUBLISH, "ledgers.republish.republish_file"), (STREAM, "streams.run.stream_file")],
+)
+def test_no_success_of_the_run_before_stands_for_a_run_that_is_killed(
+    shoal, monkeypatch, words, job
+):
+    left = []
+
+    def killed(*_, **__):
+        left.append(metrics("s.prom"))
+        raise KeyboardInterrupt
+
+    assert shoal(*words, "-q", "--metrics", "s.prom").status == 0
+    first = metrics("s.prom")
+    monkeypatch.setattr(f"shoal.{job}", killed)
+    assert shoal(*words, "-q", "--metrics", "s.prom").status == 130
+    (found,) = left
+    assert found.keys() == first.keys() - {"shoal_run_success"}
+    begun = found["shoal_run_started_timestamp_seconds"]
+    assert begun > found["shoal_run_ended_timestamp_seconds"]
+
+
 def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
     assert shoal(*REPUBLISH, "-q", "--metrics", "r.prom").status == 0
     found = metrics("r.prom")
@@ -120,6 +144,28 @@ def test_what_fails_under_json_prints_an_error_object(shoal):
         said = [line.removeprefix("shoal: ") for line in done.err.splitlines()]
         assert [error["message"], *error["findings"]] == said
         assert len(error["rows"]) == len(said)
+
+
+TOO_OLD = wearers(40, 2).with_columns(age=pl.int_range(80, 120))
+
+
+@pytest.mark.parametrize(
+    ("frame", "method", "rows"),
+    [
+        (TOO_OLD, "crp", [[*range(22, 41)]]),
+        (pl.concat([wearers(9, 3), wearers(43, 1)[:30]]), "crp", [[*range(10, 40)]]),
+        (wearers(9, 3)[[0, 1, 0]], "sticky", [[3]]),
+        (wearers(40, 3)[[*range(40), 0]], "m-invariance", [[1, 41]]),
+    ],
+)
+def test_the_error_of_a_ledger_that_exists_has_the_rows_of_its_findings(shoal, frame, method, rows):
+    policy = json.loads(json.dumps(POLICY)) | {"method": {"name": method}}
+    policy["attributes"]["beat"] = {"role": "drop"}
+    Path("p.json").write_text(json.dumps(policy))
+    assert shoal(*REPUBLISH, "-q").status == 0
+    frame.write_csv("i.csv")
+    refused = json.loads(shoal(*REPUBLISH, "-q", "--json").out)["error"]
+    assert refused["rows"] == rows
 
 
 def test_a_silent_stream_is_a_failure_only_where_that_is_asked(shoal):

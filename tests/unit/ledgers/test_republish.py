@@ -94,8 +94,24 @@ def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
     asked = asked.with_method("m-invariance", {"m": 2})
     append(tmp_path / "L", wearers(3, 1), asked)
     again = pl.concat([wearers(1, 1), wearers(30, 2)])
-    with pytest.raises(InputError, match=r"several, including those that wait: 2 \(row 1\)"):
+    with pytest.raises(InputError, match=r"several, including those that wait: 2 \(row 1\)") as no:
         append(tmp_path / "L", again, asked)
+    assert str(no.value).endswith("so leave further ones out")
+    assert append(tmp_path / "L", again[1:], asked).release == 1
+
+
+@pytest.mark.parametrize("frames", [[wearers(1, 1)], [wearers(1, 2), wearers(1, 2)]])
+def test_who_waits_or_comes_twice_is_sent_as_an_update_where_that_can_be(tmp_path, frames):
+    several = pl.concat(frames)
+    roles = {"beat": {"role": "drop"}, "change": {"role": "operation"}}
+    asked = Policy.from_dict(POLICY | {"attributes": POLICY["attributes"] | roles})
+    asked = asked.with_method("m-invariance", {"m": 2})
+    inserted = pl.lit("insert").alias("change")
+    append(tmp_path / "L", wearers(3, 1).with_columns(inserted), asked)
+    with pytest.raises(InputError, match=r"leave further ones out, or send .* as an 'update'"):
+        append(tmp_path / "L", several.with_columns(inserted), asked)
+    update = several[:1].with_columns(change=pl.lit("update"), who=pl.lit("1-0"))
+    assert append(tmp_path / "L", update, asked).waiting == 3
 
 
 @pytest.fixture
@@ -308,6 +324,9 @@ def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(folde
         "shoal: no new release: 2 records wait for the next increment\n"
         "shoal: reason: promise 'k-anonymity': k = 4 asked, 2 subjects in the table\n"
     )
+    wearers(1, 3).write_csv("c.csv")
+    as_json = shoal("republish", "c.csv", "-p", "p.json", "--ledger", "L", "--json", "-q").out
+    assert json.loads(as_json).items() >= {"release": None, "waiting": 3, "repeated": False}.items()
     more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "-q", status=0)
     assert all("one person's" in line for line in more.err.splitlines())  # nothing but warnings
     assert shoal("audit", "--ledger", "L", "-p", "p.json").status == 2

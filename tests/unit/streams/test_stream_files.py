@@ -386,10 +386,12 @@ def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, bad_lines, shoal):
 def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
     with changed_lines() as lines:
         lines[1:26] = [line + b",one too many" for line in lines[1:26]]
-    stated = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q").err.splitlines()
+    done = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q", "--json")
+    rows, stated = json.loads(done.out)["error"]["rows"], done.err.splitlines()
+    assert rows == [[row] for row in range(1, 21)] + [[*range(21, 26)]]
     assert stated[0].startswith("shoal: record 0 (the first is 0): ")
     assert len(stated) == 21
-    assert stated[-1] == "shoal: and 5 more that were read with them"
+    assert stated[-1] == "shoal: 5 more records do not fit"
 
 
 def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
@@ -946,6 +948,18 @@ def test_a_dropped_field_that_may_number_people_is_named(folder, shoal, begin, o
     assert "column 'patient'" in done.err
     assert "0004" not in done.err
     assert "patient" not in Path("out.csv").read_text()
+
+
+@pytest.mark.parametrize(("n", "where"), [(1999, ""), (3000, "first 2,000 records: ")])
+def test_a_finding_about_the_first_records_says_that_it_counts_these_alone(shop, shoal, n, where):
+    signs = pl.when(pl.int_range(n) % 10 == 0).then(pl.lit("?")).otherwise("amount")
+    pl.read_csv("p.csv", infer_schema=False)[:n].with_columns(amount=signs).write_csv("p.csv")
+    done = shoal(*STREAM, "-o", "out.csv", status=0)
+    said = f"{where}attribute 'amount': a usual sign for no value stands in 200 records, and is"
+    assert f"shoal: {said}" in done.err
+    assert said in Path("out.csv.certificate.json").read_text()
+    checked = shoal("verify", "out.csv", "-p", "policy.yaml", "--original", "p.csv")
+    assert "findings" not in checked.err + checked.out
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])

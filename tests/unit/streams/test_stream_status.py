@@ -105,6 +105,30 @@ def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypat
     assert resumed["records"]["published"] == 80
 
 
+@pytest.mark.parametrize(
+    ("n", "leftovers", "said"),
+    [
+        (3, "hold", "3 held, never published"),
+        (3, "drop", "3 dropped, never published"),
+        (80, "hold", None),
+    ],
+)
+def test_records_that_are_never_published_are_counted_wherever_it_is_said_how_a_stream_did(
+    place, shoal, n, leftovers, said
+):
+    records(80)[:n].write_csv("in.csv")
+    words = ["in.csv", "-p", "p.json", "--k", "10", "--set", f"leftovers={leftovers}"]
+    done = shoal("stream", *words, "-o", "out.csv", "--checkpoint", "st", status=0)
+    quiet = shoal("stream", *words, "-o", "quiet.csv", "-q", status=0)
+    summed = next(line for line in done.err.splitlines() if "suppressed" in line and "rec" in line)
+    told = (quiet.err, done.err, shoal("stream-status", "st").out)
+    assert all(("never published" in text) == bool(said) for text in (*told, summed))
+    assert all((said or "") in text for text in (*told, summed))
+    nothing = "information loss (gcp) can't be measured: no row was published"
+    assert (nothing in done.err) == bool(said)
+    assert "give --original" not in done.err
+
+
 def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
     place, monkeypatch, capsys
 ):

@@ -87,7 +87,7 @@ _STATES = {
     "57014": "the server stopped it, such as by statement_timeout; ask its owner for a longer one",
 }
 _LOST = ("08", "57P")
-_PASSING = ("40001", "40P01", "55P03")
+_PASSING = ("23505", "40001", "40P01", "42P06", "55P03")
 
 _COLUMNS = """
 WITH RECURSIVE based (oid, base) AS (
