@@ -388,12 +388,12 @@ def runs_over_people(column: PersonColumn) -> bool:
 def _are_of_few(column: PersonColumn) -> bool:
     """Whether it holds whole numbers that nearly all have a few records, as people do."""
     is_whole = column.may_number and column.look.kind == "int"
-    if column.name.has("amount") or column.name.is_count or not (is_whole or column.is_grouped):
+    is_number = is_whole or column.is_grouped
+    if column.name.has("amount") or column.name.is_count or not is_number or column.seen <= MANY:
         return False
     # how often some rows hold a value that they hold at all, if this many records do
     least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
-    held = 1 + column.again / max(column.seen, 1)
-    if column.seen <= MANY or not least <= held <= most:
+    if not least <= 1 + column.again / column.seen <= most:
         return False
     counts = column.people.counts()
     return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL)
