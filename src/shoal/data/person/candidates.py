@@ -308,6 +308,12 @@ class Candidate:
         return tuple(part.title for part in self.parts)
 
     @property
+    def rank(self) -> int:
+        """How likely its kind numbers people; the likeliest is 0."""
+        is_other = len(self.parts) == 1 and self.parts[0].name.may_number_others
+        return RANK["event" if is_other else self.kind]
+
+    @property
     def is_weak(self) -> bool:
         """Whether its name may mean somebody else than whom the table is about."""
         name = self.parts[0].name
@@ -374,7 +380,7 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
 def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
     name = column.name
-    if not name.is_count or column.look.token or column.look.kind == "text":
+    if not column.is_count or column.look.token or column.look.kind == "text":
         return False
     # `No.` and one more word name a number rather than count
     is_number = name.words[0] == "no" and len(name.words) == 2
