@@ -343,8 +343,8 @@ def test_points_of_thousands_and_hyphens_of_centres_hide_no_people(title, form):
 
 def test_a_number_with_points_of_thousands_is_doubted_under_any_title():
     drawn = [f"{number // 1000}.{number % 1000:03}" for number in 100 * DRAWN + 7]
-    frame = numbered("Legajo", [one for one in drawn if len(one) < 10][:60])
-    assert answer(frame | {"day": any_of(360, *DAYS)}).doubted == ("Legajo",)
+    frame = numbered("Expte", [one for one in drawn if len(one) < 10][:60])
+    assert answer(frame | {"day": any_of(360, *DAYS)}).doubted == ("Expte",)
 
 
 def test_bands_are_no_people():

@@ -342,6 +342,15 @@ def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
     return frame.with_columns(pl.Series(title, cells)).drop("who")
 
 
+@pytest.mark.parametrize("title", ["patient_id", "Patientennummer", "pesel"])
+@pytest.mark.parametrize("form", ["1{p:04}.{c}", "1{p:04} ({c})", "1{p:04}({c})"])
+def test_a_point_and_brackets_part_the_number_of_a_person_from_a_counter(title, form):
+    frame = keyed(title, form)
+    assert asked(frame) == [(title,)]
+    assert answer(frame).candidates[0].people == PEOPLE
+    assert "." not in form or not asked(frame.rename({title: "weight_kg"}))
+
+
 OWN = {"age": np.arange(PEOPLE) % 70 + 18, "sex": ["F", "M", "F"] * (PEOPLE // 3)}
 KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|"
 KEYS += "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}|"

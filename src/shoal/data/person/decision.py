@@ -224,13 +224,14 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     if table.records > MOST_ROWS:
         rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
     columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
-    # fractions that say who somebody is are ages, heights and weights; some are codes of firms
+    # fractions that say who somebody is are ages and weights; some are codes and keys with a point
     telling = [
         c
         for c in columns
         if c.look.kind != "fraction"
         or c.name.kind in ("age", "keep")
         or c.name.has("body", "firm", "animal")
+        or c.name.numbers_people
     ]
     kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)

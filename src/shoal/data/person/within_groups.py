@@ -409,7 +409,9 @@ def _parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
     looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
     looks |= {LETTERED: _before_counter, **dict.fromkeys(PARTED, _behind_waves)}
     for column in columns:
-        is_key = column.is_parted and column.look.kind in ("text", "span")
+        # a point parts the number of a person, too
+        is_form = column.look.kind in ("text", "span") or column.name.numbers_people
+        is_key = column.is_parted and is_form
         is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
         if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
             continue
