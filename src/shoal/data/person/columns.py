@@ -264,10 +264,16 @@ class PersonColumn:
         return self.seen >= least or self.people.distinct >= least
 
     @property
-    def is_count(self) -> bool:
-        """Whether it is named as a count is, and its numbers are not all as long as codes are."""
+    def counts_only(self) -> bool:
+        """Whether it is named as a count, and not written as what tells people apart."""
+        name = self.name
         is_code = self.length >= LEAST_CODE and self.has_values(MANY)
-        return self.name.is_count and not is_code
+        if not name.is_count or self.look.token or self.look.kind == "text" or is_code:
+            return False
+        # `No.` and one more word name a number rather than count
+        is_number = name.words[0] == "no" and len(name.words) == 2
+        fewest = MANY if self.holds_zero else 1 if is_number else FEWEST
+        return not (name.may_number_one and self.has_values(fewest))
 
     def has_few(self, most: int) -> bool:
         """Whether it has two values or more, up to this number."""
@@ -331,6 +337,10 @@ class PersonColumn:
         if self.title in self._table.coded:
             return self._numbers[self._table.column(self.title).codes[rows]]
         return _numbers_in(self._texts(rows))
+
+    def ends_among(self, rows: np.ndarray) -> np.ndarray:
+        """(rows,) float64, the numbers at the ends of what some rows hold, if any."""
+        return _numbers_in(self._texts(rows).str.extract(r"(\d+)\s*$").fill_null(""))
 
     def ranks_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
@@ -411,7 +421,7 @@ def leaves_out(column: PersonColumn) -> bool:
     """Whether its numbers repeat as those of people do and leave out far more between them than a
     measure that repeats as often would; what is mostly round is a price.
     """
-    if column.is_count or not _are_of_few(column):
+    if column.counts_only or not _are_of_few(column):
         return False
     numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
     numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
@@ -429,7 +439,7 @@ def may_show_who(column: PersonColumn) -> bool:
     """
     written, token = column.look
     is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount") or column.is_count
+    is_known = is_known or column.name.has("amount") or column.counts_only
     # numbers of two digits are ages and measures, too
     is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
     is_code = written == "text" or token or is_number

@@ -19,7 +19,6 @@ from shoal.data.person.candidates import (
     RANK,
     Candidate,
     by_name,
-    counts_only,
     other_candidates,
     profiles_of,
     recur,
@@ -353,7 +352,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
         return False
     if found.steady and runs_over_people(column):
         return True
-    if kind not in ("", "staff") or counts_only(column):
+    if kind not in ("", "staff") or column.counts_only:
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady) or column.name.ends("dealer")
