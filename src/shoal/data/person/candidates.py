@@ -163,7 +163,7 @@ def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:
 
 def _is_in_blocks(codes: np.ndarray) -> bool:
     """Whether these change far more seldom than in any other order."""
-    return 3 * np.count_nonzero(np.diff(codes)) <= (1 - _chance(codes)) * len(codes)
+    return bool(3 * np.count_nonzero(np.diff(codes)) <= (1 - _chance(codes)) * len(codes))
 
 
 def _is_dominated(
