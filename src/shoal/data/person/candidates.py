@@ -135,11 +135,11 @@ def _steadiness(
 
 
 def _across(sample: _Sample, groups: np.ndarray) -> _Sample:
-    """The same records; as pairs, those of one value and of two groups. groups: (rows,) of each."""
+    """A sample whose pairs are of one value and of two groups. groups: (rows,) of its records."""
     order = np.lexsort((groups, sample.number))
     rows, number, group = sample.rows[order], sample.number[order], groups[order]
-    is_pair = (np.diff(number, prepend=-1) == 0) & (np.diff(group.astype(np.int64), prepend=0) != 0)
-    return _Sample(rows, number, np.flatnonzero(is_pair), sample.first)
+    is_pair = (number[1:] == number[:-1]) & (group[1:] != group[:-1])
+    return _Sample(rows, number, np.flatnonzero(is_pair) + 1, sample.first)
 
 
 def _chance(codes: np.ndarray) -> float:
@@ -159,11 +159,6 @@ def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:
         if both >= CROSSING * max(sizes[one], sizes[other]):
             found |= {one, other}
     return tuple(name for name in steady if name in found)
-
-
-def _is_in_blocks(codes: np.ndarray) -> bool:
-    """Whether these change far more seldom than in any other order."""
-    return bool(3 * np.count_nonzero(np.diff(codes)) <= (1 - _chance(codes)) * len(codes))
 
 
 def _is_dominated(
@@ -313,20 +308,18 @@ class Candidate:
         """
         rows = self.sample.rows[self.sample.first]
         rows = rows[np.argsort(self.parts[0].ends_among(rows), kind="stable")]
-        agreeing = {*self.evidence.steady, *self.evidence.personal}
-        judged = (column for column in columns if column.title in agreeing)
-        return all(_is_in_blocks(column.people.keys[rows]) for column in judged)
+        agreeing = self.evidence.steady.keys() | self.evidence.personal
+        keys = [column.people.keys[rows] for column in columns if column.title in agreeing]
+        # these change far more seldom than in any other order
+        return all(3 * np.count_nonzero(np.diff(of)) <= (1 - _chance(of)) * len(of) for of in keys)
 
     def differs_across(self, group: PersonColumn, columns: Iterable[PersonColumn]) -> bool:
         """Whether records of one value in two groups are of different people, by what says so."""
         sample = _across(self.sample, group.people.keys[self.sample.rows])
-        found = []
-        for column in columns:
-            if column.title in self.evidence.personal:
-                of = column.people.among(sample.rows)
-                found.append(_steadiness(column, of.keys, of.is_value, sample))
-        judged = [one for one in found if one is not None]
-        return bool(judged) and max(judged) < CONTRADICTED
+        personal = [column for column in columns if column.title in self.evidence.personal]
+        held = ((column, column.people.among(sample.rows)) for column in personal)
+        found = (_steadiness(column, of.keys, of.is_value, sample) for column, of in held)
+        return max((one for one in found if one is not None), default=1) < CONTRADICTED
 
     def lies_in(self, other: "Candidate") -> bool:
         """Whether every value of it is of one value of the other, but for a few exceptions."""

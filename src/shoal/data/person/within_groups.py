@@ -111,28 +111,26 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
     # neither visits nor what says who somebody is
     groups = [c for c in groups if not c.name.is_personal and c.name.kind != "event"]
     if one.is_shown_by_blocks(columns):
-        groups = [group for group in groups if _seems_to_part(group, one)]
+        groups = [group for group in groups if _seems_to_part(one, group)]
     else:
         groups = [group for group in groups if one.differs_across(group, columns)]
     pairs = (Candidate.together(group, number) for group in groups)
     return [*islice((pair for pair in pairs if one.evidence.steady or _begins_anew(pair)), 1)]
 
 
-def _seems_to_part(group: PersonColumn, one: Candidate) -> bool:
+def _seems_to_part(one: Candidate, group: PersonColumn) -> bool:
     """Whether a number seems to begin anew in each value of a column: it tells far more apart with
     it, and ends sooner in some, or each has it once, as the candidates of each year have.
     """
-    number, rows = one.parts[0], one.sample.rows
+    rows = one.sample.rows
     keys = group.people.keys[rows]
     both = distinct(keys, one.people.keys[rows])
     if both < CROSSING * max(distinct(keys), len(one.sample.first)):
         return False
     if both == len(rows) and (group.name.kind in ("", "group") or group.name.has("year")):
         return True
-    rows = np.flatnonzero(one.people.is_value)
-    rows = np.sort(np.random.default_rng(7).permutation(rows)[:MOST_ROWS])
-    ends = number.ends_among(rows)
-    return not np.isnan(ends).any() and end_sooner(group.people.keys[rows], ends)
+    ends = one.parts[0].ends_among(rows)
+    return not np.isnan(ends).any() and end_sooner(keys, ends)
 
 
 def _members_of(one: Candidate, columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
