@@ -349,12 +349,10 @@ class ColumnName:
         """
         if self.kind not in ("civil", "person"):
             return False
-        known = meanings()
-        own = known["civil"] | known["person"]
-        words = [] if "".join(self.words) in own else self.core
-        words = [w for w in words if len(w) > LONGEST_JOINER or w in _known()]
-        beside = ColumnName(tuple(word for word in words if word not in own))
-        is_number_last = self.words[-1] in known["number"] or not self.has("number")
+        own = meanings()["civil"] | meanings()["person"]
+        words = set() if "".join(self.words) in own else {*self.core} - own
+        beside = ColumnName(tuple(w for w in words if len(w) > LONGEST_JOINER or w in _known()))
+        is_number_last = self.words[-1] in meanings()["number"] or not self.has("number")
         if self.kind == "person" and is_number_last:  # else the first noun is the head
             return beside.has(*_NAMED, "firm", "staff") or self.has("relative")
         return bool(beside.words) or self.has("shared", "relative")

@@ -303,9 +303,7 @@ class Candidate:
         return _Sample.of(self.people)
 
     def is_shown_by_blocks(self, columns: Iterable[PersonColumn]) -> bool:
-        """Whether all columns that agree, if any, are given by blocks of its numbers, as rooms are
-        to candidates: numbers that begin anew in every year agree on such, too.
-        """
+        """Whether blocks of its numbers have what agrees, if anything does, as candidates rooms."""
         rows = self.sample.rows[self.sample.first]
         rows = rows[np.argsort(self.parts[0].ends_among(rows), kind="stable")]
         agreeing = self.evidence.steady.keys() | self.evidence.personal
@@ -343,8 +341,7 @@ class Candidate:
     @property
     def rank(self) -> int:
         """How likely its kind numbers people; the likeliest is 0."""
-        is_other = len(self.parts) == 1 and self.parts[0].name.may_number_others
-        return RANK["event" if is_other else self.kind]
+        return RANK["event" if self.parts[0].name.may_number_others else self.kind]
 
     @property
     def is_weak(self) -> bool:

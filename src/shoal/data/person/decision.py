@@ -228,9 +228,8 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         c
         for c in columns
         if c.look.kind != "fraction"
-        or c.name.kind in ("age", "keep")
-        or c.name.has("body", "firm", "animal")
         or c.name.numbers_people
+        or c.name.has("age", "keep", "body", "firm", "animal")
     ]
     kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)

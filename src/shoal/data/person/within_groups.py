@@ -98,8 +98,7 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
     """The likeliest number of people with a column of few values, under whatever title, that counts
-    those who share it, or in each of which it seems to begin anew, where nothing says whose it is,
-    or people differ from one value to another.
+    those who share it, or in each of which it seems to begin anew, or people seem to be others.
     """
     alone = [one for one in left if len(one.parts) == 1 and not one.evidence.personal]
     members = [pair for one in alone for pair in _members_of(one, columns) if _begins_anew(pair)]
