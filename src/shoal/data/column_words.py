@@ -207,7 +207,7 @@ _NAMED = ("thing", "group", "proxy", "event")
 _NATIONAL = (("number",), ("nummer",), ("nr",))
 _NUMBER_ENDS = ("nummer", "番号", "号")
 _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
-_KNOWN = (*_AT_ENDS, *"sex age keep first last name place other_end number".split())
+_KNOWN = (*_AT_ENDS, *"sex age keep first last name place other_end number animal firm".split())
 
 
 def meanings() -> Mapping[str, frozenset[str]]:
@@ -239,13 +239,13 @@ class ColumnName:
     words: tuple[str, ...]
 
     def has(self, *meant: str) -> bool:
-        """Whether one of its words may mean one of these."""
+        """Whether one of its words, or all of them together, may mean one of these."""
         return not self._meant.isdisjoint(meant)
 
     @cached_property
     def _meant(self) -> frozenset[str]:
-        known = meanings().items()
-        return frozenset(one for one, words in known if not words.isdisjoint(self.words))
+        said = {*self.words, "".join(self.words)}
+        return frozenset(one for one, words in meanings().items() if not words.isdisjoint(said))
 
     def ends(self, meant: str) -> bool:
         """Whether the last word of its core may mean this."""
@@ -344,8 +344,18 @@ class ColumnName:
 
     @property
     def may_number_others(self) -> bool:
-        """Whether its number may be that of a school, a firm or a place, as `rut_empleador` is."""
-        return self.kind == "civil" and self.has("group", "firm", "shared")
+        """Whether its number may be that of what or whom it names, too: of a firm in
+        `rut_empleador`, a mother in `mother_nhs_number`, a visit in `id_visita_paciente`.
+        """
+        if self.kind not in ("civil", "person"):
+            return False
+        own = meanings()["civil"] | meanings()["person"]
+        words = set() if "".join(self.words) in own else {*self.core} - own
+        beside = ColumnName(tuple(w for w in words if len(w) > LONGEST_JOINER or w in _known()))
+        is_number_last = self.words[-1] in meanings()["number"] or not self.has("number")
+        if self.kind == "person" and is_number_last:  # else the first noun is the head
+            return beside.has(*_NAMED, "firm", "staff") or self.has("relative")
+        return bool(beside.words) or self.has("shared", "relative")
 
     @property
     def is_of_other(self) -> bool:

@@ -298,6 +298,14 @@ def test_a_frame_of_nobody_is_refused(cells):
         shoal.publish(pl.DataFrame({"age": cells}), policy)
 
 
+@pytest.mark.parametrize("title", ["household_id", "family_id", "id", "Nr", "ward", "patient_id"])
+@pytest.mark.parametrize("others", [[], ["sex", "age", "zip"]])
+def test_who_is_a_person_is_answered_for_a_table_of_blank_rows(title, others):
+    blank = pl.DataFrame({name: [""] * 40 for name in [title, *others]})
+    assert shoal.propose_policy(blank).subject is None
+    assert "numbers people: no column" in repr(shoal.profile(blank))
+
+
 ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
 
 

@@ -278,7 +278,11 @@ def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(head
     assert {(heading,), ("patient_no",)} <= {one.columns for one in found.candidates}
 
 
-FOREIGN = "kind coat incoterm breed Rasse Rechtsform plan tariff fuel_type".split()
+FOREIGN = (
+    "kind coat incoterm breed Rasse Rechtsform plan tariff fuel_type djurslag dyreart raza robe"
+    " Branche WZ2008 ateco settore cnae tipo_entidad pkd Haushaltsgroesse household_size Zaehlertyp"
+    " marca potenza_kw"
+).split()
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)

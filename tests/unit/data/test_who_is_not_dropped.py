@@ -301,6 +301,41 @@ def test_a_number_that_runs_through_all_waves_stays_sure(wave):
     assert answer(frame | {wave: any_of(480, *"ABC")}).verdict.name == "SURE"
 
 
+@pytest.mark.parametrize("group", ["year", "cntry", "Klasse", "x7"])
+@pytest.mark.parametrize("number", ["candidate_no", "Teilnehmernummer", "respondent_id"])
+@pytest.mark.parametrize("block", ["room", "sex", "region"])
+def test_what_is_given_by_blocks_of_numbers_makes_none_sure_that_may_begin_anew(
+    group, number, block
+):
+    groups, numbers = map(np.repeat, (range(2016, 2022), np.arange(1, 101)), (100, 1))
+    frame = {group: groups, number: np.tile(numbers, 6), "score": any_of(600, *range(40))}
+    blocks = np.array([*"mf"])[(frame[number] - 1) // 50]
+    assert asked(frame | {block: blocks}) == [(number,), (group, number)]
+    drawn = np.random.default_rng(3).permutation(np.resize([*"mf"], 100))
+    assert answer(frame | {block: drawn[frame[number] - 1]}).verdict.name == "SURE"
+
+
+@pytest.mark.parametrize("group", ["hospital", "Praxis", "x7"])
+@pytest.mark.parametrize("number", ["patient_id", "Patientennummer"])
+def test_people_who_differ_from_group_to_group_are_asked_about_with_both(group, number):
+    rng, sizes = np.random.default_rng(4), (200, 40)
+    who = rng.permutation(np.repeat(np.arange(240), 3))
+    frame = {group: np.repeat([*"AB"], sizes)[who], number: (np.arange(240) % 200 + 1)[who]}
+    own = {"sex": rng.choice([*"mf"], 240), "birth_year": rng.integers(1930, 2000, 240)}
+    assert asked(frame | {name: of[who] for name, of in own.items()}) == [
+        (number,), (group, number),
+    ]  # fmt: skip
+    same = {name: of[frame[number] - 1] for name, of in own.items()}
+    assert answer(frame | same).verdict.name == "SURE"
+
+
+def test_a_number_within_a_cohort_is_asked_about_with_it():
+    cohort, patient, hour = (axis.ravel() for axis in np.mgrid[1:9, 1:41, 0:5])
+    frame = {"cohort": cohort, "patient_no": patient, "hours": hour, "sex": ["M"] * 1600}
+    frame |= {"arm": np.where(patient % 4, "active", "placebo"), "conc": any_of(1600, *range(90))}
+    assert asked(frame) == [("patient_no",), ("cohort", "patient_no")]
+
+
 @pytest.mark.parametrize("title", ["centre", "country", "Praxis"])
 @pytest.mark.parametrize("number", ["patient", "subject_no"])
 def test_who_differ_by_sex_and_age_in_each_centre_are_a_record_each(title, number):
@@ -343,8 +378,8 @@ def test_points_of_thousands_and_hyphens_of_centres_hide_no_people(title, form):
 
 def test_a_number_with_points_of_thousands_is_doubted_under_any_title():
     drawn = [f"{number // 1000}.{number % 1000:03}" for number in 100 * DRAWN + 7]
-    frame = numbered("Legajo", [one for one in drawn if len(one) < 10][:60])
-    assert answer(frame | {"day": any_of(360, *DAYS)}).doubted == ("Legajo",)
+    frame = numbered("Expte", [one for one in drawn if len(one) < 10][:60])
+    assert answer(frame | {"day": any_of(360, *DAYS)}).doubted == ("Expte",)
 
 
 def test_bands_are_no_people():

@@ -342,6 +342,15 @@ def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
     return frame.with_columns(pl.Series(title, cells)).drop("who")
 
 
+@pytest.mark.parametrize("title", ["patient_id", "Patientennummer", "pesel"])
+@pytest.mark.parametrize("form", ["1{p:04}.{c}", "1{p:04} ({c})", "1{p:04}({c})"])
+def test_a_point_and_brackets_part_the_number_of_a_person_from_a_counter(title, form):
+    frame = keyed(title, form)
+    assert asked(frame) == [(title,)]
+    assert answer(frame).candidates[0].people == PEOPLE
+    assert "." not in form or not asked(frame.rename({title: "weight_kg"}))
+
+
 OWN = {"age": np.arange(PEOPLE) % 70 + 18, "sex": ["F", "M", "F"] * (PEOPLE // 3)}
 KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|"
 KEYS += "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}|"
@@ -724,7 +733,14 @@ def test_numbers_that_go_on_from_site_to_site_are_of_people_alone(form):
 # Civil numbers of others than people.
 
 
-@pytest.mark.parametrize("title", ["URN", "school_urn", "rut_empleador", "siret_insee_firm"])
+OTHERS = (
+    "URN school_urn rut_empleador siret_insee_firm matricola_contatore matricule_vehicule cpr_læge"
+    " pesel_lekarza DNI_docente bsn_arts codice_fiscale_datore nif_entidad mother_nhs_number"
+    " pesel_matki guarantor_ssn case_cpr KVNR_Hauptversicherter Kennziffer cartella_clinica"
+)
+
+
+@pytest.mark.parametrize("title", OTHERS.split())
 @pytest.mark.parametrize("own", [True, False])
 def test_civil_numbers_beside_words_for_others_are_never_sure(title, own):
     frame = visits(title, [f"7.443.{217 + i}-9" for i in range(60)], 7)
@@ -735,11 +751,60 @@ def test_civil_numbers_beside_words_for_others_are_never_sure(title, own):
     assert asked(frame) == ([] if own else [(title,)])
 
 
-@pytest.mark.parametrize("title", ["insee", "rut", "nie", "upn"])
+@pytest.mark.parametrize("title", ["insee", "rut", "nie", "upn", "patient_nhs_number", "fnr"])
 def test_civil_numbers_alone_are_sure(title):
     cells = [f"7.443.{217 + i}-9" for i in range(60)]
     found = answer(visits(title, cells, 7, born=list(range(1940, 2000))))
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (title,))
+
+
+# Numbers of what people have, and of whom they are beside.
+
+HEADED = (
+    "id_visita_paciente id_episodio_utente id_pedido_cliente nr_zamowienia_klienta visit_id_patient"
+    " id_ricovero_paziente id_prelevement_patient id_dispositivo_usuario id_centro_alumno mother_id"
+    " class_student_id family_patient_id couple_person_id case_patient_id index_person_id"
+    " matched_patid proband_id lege_personnr id_assure"
+)
+
+
+@pytest.mark.parametrize("title", HEADED.split())
+def test_a_number_that_is_named_for_a_thing_and_a_person_is_never_sure(title):
+    frame = visits(title, numbers(7000, 3), 3, region=[*"NSEW"] * 75, born=range(1700, 2000))
+    assert asked(frame)[:1] == [(title,)]
+    assert asked(frame.drop("born"))[:1] == [(title,)]
+    assert asked(frame.drop("born").rename({title: "tenant_id"})) == [("tenant_id",)]
+    found = answer(frame.rename({title: "patient_id"}))
+    assert (found.verdict.name, found.candidates[0].columns) == ("SURE", ("patient_id",))
+
+
+def test_a_number_that_may_be_of_a_visit_is_asked_about_behind_one_of_a_file():
+    frame = visits("num_hist", numbers(7000, 3), 6)
+    visit = pl.concat_str("num_hist", "clinic").rank("dense").cast(pl.String)
+    assert asked(frame.with_columns(id_visita_paciente=visit)) == [
+        ("num_hist",), ("id_visita_paciente",),
+    ]  # fmt: skip
+
+
+WORDS = (
+    "studente alunno doente pessoa borger pracownik segurado legajo licensee Personenkennzeichen"
+    " Probanden_ID nr_pacjenta id_studente personeelsnummer kundnr KdNr Steuer_ID"
+)
+
+
+@pytest.mark.parametrize("title", WORDS.split())
+def test_words_for_people_of_more_languages_number_them(title):
+    found = answer(visits(title, numbers(count=150), region=[*"NSE"] * 50))
+    assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (title,))
+
+
+@pytest.mark.parametrize("title", ["num_hist", "n_processo", "num_adh", "num_benef", "xyz"])
+@pytest.mark.parametrize("first", [1, 7001])
+def test_a_number_of_any_title_beside_what_agrees_is_asked_about(title, first):
+    frame = visits(title, numbers(first, count=150), region=[*"NSE"] * 50)
+    assert asked(frame) == [(title,)]
+    counts = np.random.default_rng(3).integers(0, 90, frame.height).astype(str)
+    assert not asked(frame.with_columns(pl.Series(title, counts)))
 
 
 RUNNING = "TN|pp|ppnr|sbj|fp|badany|대상자번호|Mitarbeitende|SuS|کد بیمار"

@@ -13,6 +13,7 @@ crossing    two steady columns of which neither is nested in the other, as sex a
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, islice
 
 import numpy as np
@@ -133,6 +134,14 @@ def _steadiness(
     return (agree - chance) / (1 - chance)
 
 
+def _across(sample: _Sample, groups: np.ndarray) -> _Sample:
+    """A sample whose pairs are of one value and of two groups. groups: (rows,) of its records."""
+    order = np.lexsort((groups, sample.number))
+    rows, number, group = sample.rows[order], sample.number[order], groups[order]
+    is_pair = (number[1:] == number[:-1]) & (group[1:] != group[:-1])
+    return _Sample(rows, number, np.flatnonzero(is_pair) + 1, sample.first)
+
+
 def _chance(codes: np.ndarray) -> float:
     """How often two of these records agree."""
     shares = pl.Series(codes).unique_counts().to_numpy() / len(codes)
@@ -251,7 +260,7 @@ class Candidate:
         on. to_confirm: nor where one of them does not confirm it.
         """
         self.evidence = Evidence()
-        evidence, sample = self.evidence, _Sample.of(self.people)
+        evidence, sample = self.evidence, self.sample
         if len(sample.pairs) < FEWEST_PAIRS:
             return evidence
         steady: dict[str, np.ndarray] = {}
@@ -289,6 +298,28 @@ class Candidate:
             evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
         return evidence
 
+    @cached_property
+    def sample(self) -> _Sample:
+        """Some records, by whom they are of."""
+        return _Sample.of(self.people)
+
+    def is_shown_by_blocks(self, columns: Iterable[PersonColumn]) -> bool:
+        """Whether blocks of its numbers have what agrees, if anything does, as candidates rooms."""
+        rows = self.sample.rows[self.sample.first]
+        rows = rows[np.argsort(self.parts[0].ends_among(rows), kind="stable")]
+        agreeing = self.evidence.steady.keys() | self.evidence.personal
+        keys = [column.people.keys[rows] for column in columns if column.title in agreeing]
+        # these change far more seldom than in any other order
+        return all(3 * np.count_nonzero(np.diff(of)) <= (1 - _chance(of)) * len(of) for of in keys)
+
+    def differs_across(self, group: PersonColumn, columns: Iterable[PersonColumn]) -> bool:
+        """Whether records of one value in two groups are of different people, by what says so."""
+        sample = _across(self.sample, group.people.keys[self.sample.rows])
+        personal = [column for column in columns if column.title in self.evidence.personal]
+        held = ((column, column.people.among(sample.rows)) for column in personal)
+        found = (_steadiness(column, of.keys, of.is_value, sample) for column, of in held)
+        return max((one for one in found if one is not None), default=1) < CONTRADICTED
+
     def lies_in(self, other: "Candidate") -> bool:
         """Whether every value of it is of one value of the other, but for a few exceptions."""
         rows = self.people.sampled(4 * MOST_ROWS)
@@ -307,6 +338,11 @@ class Candidate:
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(part.title for part in self.parts)
+
+    @property
+    def rank(self) -> int:
+        """How likely its kind numbers people; the likeliest is 0."""
+        return RANK["event" if self.parts[0].name.may_number_others else self.kind]
 
     @property
     def is_weak(self) -> bool:
@@ -372,17 +408,6 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
     return is_once and bool(column.people.is_value[0])
 
 
-def counts_only(column: PersonColumn) -> bool:
-    """Whether it is named as a count, and not written as what tells people apart."""
-    name = column.name
-    if not name.is_count or column.look.token or column.look.kind == "text":
-        return False
-    # `No.` and one more word name a number rather than count
-    is_number = name.words[0] == "no" and len(name.words) == 2
-    fewest = MANY if column.holds_zero else 1 if is_number else FEWEST
-    return not (name.may_number_one and column.has_values(fewest))
-
-
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
@@ -392,7 +417,7 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     # a table may be of staff, and a number may be named as a count is
     is_who = token == "mail" or (token and column.name.has("person"))
     is_other = named in NEVER and not (is_declared and named == "staff") and not is_who
-    if not is_form or is_other or (counts_only(column) and not is_declared):
+    if not is_form or is_other or (column.counts_only and not is_declared):
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
     is_bare = meanings()["bare"].issuperset(column.name.words)  # called an id and no more

@@ -27,6 +27,7 @@ FEWEST = 10  # distinct values, and repeats, below which a name must say more
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_OF_RUNNING = 30  # records of one whom a running number stands for
+MOSTLY = 0.7  # share of people who recur, where a number stands for people
 MOST_EXACT = 1 << 53  # among floating-point numbers
 ROUND = 0.4  # share of multiples of five from which numbers are rounded
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
@@ -69,7 +70,7 @@ _TOKENS = {
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
-COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
+COUNTED = r"^(.*\w)( ?[-_/.:#(]+\p{L}{0,8}[1-9]?\d{1,2}\)?)$"
 LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
 PARTED = [rf"^(?:[^-_/.:# ]+[-_/.:# ]+){{{before}}}(.*\d.*)$" for before in (1, 2, 3)]
 """Keys by parts, the first group: before a counter, as in `P001-2`, or behind one word or more."""
@@ -85,6 +86,7 @@ LEAST_BORNE = 0.2  # share of full names with a part that many people bear
 MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of streets, most have one
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
 LEAST_DIGITS, LEAST_ZEROS = 7, 3  # lengths of numbers that are made to tell apart
+LEAST_CODE = 4  # digits that all of some numbers have, as counts hardly ever do
 LONGEST_MEASURE = 15  # signs of a negative number; longer ones are hashes
 
 
@@ -261,6 +263,18 @@ class PersonColumn:
         """Whether at least this number of values differ; counted where some rows can't tell."""
         return self.seen >= least or self.people.distinct >= least
 
+    @property
+    def counts_only(self) -> bool:
+        """Whether it is named as a count, and not written as what tells people apart."""
+        name = self.name
+        is_code = self.length >= LEAST_CODE and self.has_values(MANY)
+        if not name.is_count or self.look.token or self.look.kind == "text" or is_code:
+            return False
+        # `No.` and one more word name a number rather than count
+        is_number = name.words[0] == "no" and len(name.words) == 2
+        fewest = MANY if self.holds_zero else 1 if is_number else FEWEST
+        return not (name.may_number_one and self.has_values(fewest))
+
     def has_few(self, most: int) -> bool:
         """Whether it has two values or more, up to this number."""
         return self.varies and not self.has_values(most + 1)
@@ -323,6 +337,10 @@ class PersonColumn:
         if self.title in self._table.coded:
             return self._numbers[self._table.column(self.title).codes[rows]]
         return _numbers_in(self._texts(rows))
+
+    def ends_among(self, rows: np.ndarray) -> np.ndarray:
+        """(rows,) float64, the numbers at the ends of what some rows hold, if any."""
+        return _numbers_in(self._texts(rows).str.extract(r"(\d+)\s*$").fill_null(""))
 
     def ranks_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
@@ -388,22 +406,22 @@ def runs_over_people(column: PersonColumn) -> bool:
 def _are_of_few(column: PersonColumn) -> bool:
     """Whether it holds whole numbers that nearly all have a few records, as people do."""
     is_whole = column.may_number and column.look.kind == "int"
-    if column.name.has("amount") or column.name.is_count or not (is_whole or column.is_grouped):
+    is_number = is_whole or column.is_grouped
+    if column.name.has("amount") or not is_number or column.seen <= MANY:
         return False
     # how often some rows hold a value that they hold at all, if this many records do
     least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
-    held = 1 + column.again / max(column.seen, 1)
-    if column.seen <= MANY or not least <= held <= most:
+    if not least <= 1 + column.again / column.seen <= most:
         return False
     counts = column.people.counts()
-    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL)
+    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= MOSTLY)
 
 
 def leaves_out(column: PersonColumn) -> bool:
     """Whether its numbers repeat as those of people do and leave out far more between them than a
     measure that repeats as often would; what is mostly round is a price.
     """
-    if not _are_of_few(column):
+    if column.counts_only or not _are_of_few(column):
         return False
     numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
     numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
@@ -421,7 +439,7 @@ def may_show_who(column: PersonColumn) -> bool:
     """
     written, token = column.look
     is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount") or column.name.is_count
+    is_known = is_known or column.name.has("amount") or column.counts_only
     # numbers of two digits are ages and measures, too
     is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
     is_code = written == "text" or token or is_number

@@ -19,7 +19,6 @@ from shoal.data.person.candidates import (
     RANK,
     Candidate,
     by_name,
-    counts_only,
     other_candidates,
     profiles_of,
     recur,
@@ -224,11 +223,13 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     if table.records > MOST_ROWS:
         rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
     columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
-    # fractions that say who a person is are ages, heights and weights
+    # fractions that say who somebody is are ages and weights; some are codes and keys with a point
     telling = [
         c
         for c in columns
-        if c.look.kind != "fraction" or c.name.kind in ("age", "keep") or c.name.has("body")
+        if c.look.kind != "fraction"
+        or c.name.numbers_people
+        or c.name.has("age", "keep", "body", "firm", "animal")
     ]
     kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)
@@ -346,8 +347,11 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     """
     found, (column,) = one.evidence, one.parts
     kind, token = column.name.kind, column.look.token
-    is_other = found.personal or kind not in ("", "staff") or one.people.distinct < MANY
-    if is_other or counts_only(column):
+    if found.personal or one.people.distinct < MANY:
+        return False
+    if found.steady and runs_over_people(column):
+        return True
+    if kind not in ("", "staff") or column.counts_only:
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady) or column.name.ends("dealer")
@@ -399,16 +403,14 @@ def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]
     sound = [one for one in left if not one.evidence.is_contradicted]
     solid = [one for one in sound if one.kind in PERSON_BY_NAME]
     solid = solid or [one for one in sound if one.kind in ("pair", "contact")]
-    inner = [one for one in left if RANK[one.kind] >= RANK["name"] and _is_inside(one, solid)]
+    inner = [one for one in left if one.rank >= RANK["name"] and _is_inside(one, solid)]
     return [one for one in left if one not in inner], inner
 
 
 def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
     """The likeliest first, each once under its best name."""
     left: list[Candidate] = []
-    for one in sorted(
-        kept, key=lambda c: (RANK[c.kind], c.is_weak, len(c.columns), -c.people.distinct)
-    ):
+    for one in sorted(kept, key=lambda c: (c.rank, c.is_weak, len(c.columns), -c.people.distinct)):
         twin = next((other for other in left if _are_twins(one, other)), None)
         if twin is None:
             left.append(one)

@@ -17,7 +17,6 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
-    counts_only,
     each,
     fewest_of_word,
     other_candidates,
@@ -99,26 +98,38 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
     """The likeliest number of people with a column of few values, under whatever title, that counts
-    those who share it, or in each of which it seems to begin anew, where nothing says whose it is.
+    those who share it, or in each of which it seems to begin anew, or people seem to be others.
     """
     alone = [one for one in left if len(one.parts) == 1 and not one.evidence.personal]
     members = [pair for one in alone for pair in _members_of(one, columns) if _begins_anew(pair)]
     one, (number, *_) = left[0], left[0].parts
-    if members or one not in alone or one.evidence.steady:
+    if members or len(one.parts) > 1:
         return members[:1]
-    rows = np.flatnonzero(one.people.is_value)
-    rows = np.sort(np.random.default_rng(7).permutation(rows)[:MOST_ROWS])
-    ends = number.texts.gather(rows).str.extract(r"(\d+)\s*$").cast(pl.Float64, strict=False)
     known = [{*other.parts} for other in left]
-    groups = [c for c in columns if c.has_few(MOST_WAVES) and {c, number} not in known]
+    groups = [c for c in columns if 1 < c.seen <= MOST_WAVES and {c, number} not in known]
     # neither visits nor what says who somebody is
     groups = [c for c in groups if not c.name.is_personal and c.name.kind != "event"]
-    for group in groups if not ends.has_nulls() else ():
-        if end_sooner(group.people.keys[rows], ends.to_numpy()):
-            pair = Candidate.together(group, number)
-            if _is_finer(pair) and _begins_anew(pair):
-                return [pair]
-    return []
+    if one.is_shown_by_blocks(columns):
+        groups = [group for group in groups if _seems_to_part(one, group)]
+    else:
+        groups = [group for group in groups if one.differs_across(group, columns)]
+    pairs = (Candidate.together(group, number) for group in groups)
+    return [*islice((pair for pair in pairs if one.evidence.steady or _begins_anew(pair)), 1)]
+
+
+def _seems_to_part(one: Candidate, group: PersonColumn) -> bool:
+    """Whether a number seems to begin anew in each value of a column: it tells far more apart with
+    it, and ends sooner in some, or each has it once, as the candidates of each year have.
+    """
+    rows = one.sample.rows
+    keys = group.people.keys[rows]
+    both = distinct(keys, one.people.keys[rows])
+    if both < CROSSING * max(distinct(keys), len(one.sample.first)):
+        return False
+    if both == len(rows) and (group.name.kind in ("", "group") or group.name.has("year")):
+        return True
+    ends = one.parts[0].ends_among(rows)
+    return not np.isnan(ends).any() and end_sooner(keys, ends)
 
 
 def _members_of(one: Candidate, columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
@@ -127,7 +138,7 @@ def _members_of(one: Candidate, columns: Sequence[PersonColumn]) -> Iterator[Can
     """
     sample = one.people.sampled(MOST_ROWS)
     open_kinds = ("", "group", "number", "person")
-    for member in (c for c in columns if c.name.kind in open_kinds and not counts_only(c)):
+    for member in (c for c in columns if c.name.kind in open_kinds and not c.counts_only):
         is_code = member.look.kind == "int" and not member.holds_zero
         if is_code and member not in one.parts and member.has_few(LARGEST_WITHIN):
             rows = sample[member.people.is_value[sample]]
@@ -328,7 +339,7 @@ def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
     if kind not in ("person", "number", "event") or column.look.kind not in ("int", "text"):
         return False
     is_number = kind != "event" or (column.name.is_number and column.has_values(3))
-    if not column.varies or counts_only(column) or not is_number:
+    if not column.varies or column.counts_only or not is_number:
         return False
     if column.holds_zero and not column.has_values(FEWEST_CODES + 1):
         return False  # what begins anew begins with 1
@@ -374,7 +385,7 @@ def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[
     pairs = [Candidate.together(*one.parts, other) for other in related]
     found = [pair for pair in pairs if not one.lies_in(pair)]
     if not found and one.kind in PERSON_BY_NAME:
-        named = [c for c in others if c.name.has("person", "relation") and not counts_only(c)]
+        named = [c for c in others if c.name.has("person", "relation") and not c.counts_only]
         few = [c for c in named if c.may_number and not c.holds_zero and c.has_few(LARGEST_WITHIN)]
         pairs = [Candidate.together(*one.parts, member) for member in few]
         found = [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)]
@@ -409,7 +420,9 @@ def _parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
     looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
     looks |= {LETTERED: _before_counter, **dict.fromkeys(PARTED, _behind_waves)}
     for column in columns:
-        is_key = column.is_parted and column.look.kind in ("text", "span")
+        # a point parts the number of a person, too
+        is_form = column.look.kind in ("text", "span") or column.name.numbers_people
+        is_key = column.is_parted and is_form
         is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
         if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
             continue
