@@ -86,10 +86,9 @@ class GeneralizedLoss(OfCells):
     Differs from the global certainty penalty in what a span is divided by: not by the declared
     domain but by the range from the least to the greatest bound that the release publishes for the
     attribute (numbers, places of an order, leaves of a hierarchy). So it needs no declared domain,
-    and outliers that a domain allows but the table lacks do not flatter it. A cell that shows the
-    suppression mark spans the whole declared domain, which then is the range. A suppressed record
-    loses 1 everywhere. A cell that shows a mean spans what lies behind it. None where a cell is not
-    a span. Attributes weigh the same.
+    and outliers that a domain allows but the table lacks do not flatter it. The suppression mark
+    loses 1 and has no bounds; a suppressed record loses 1 everywhere. A cell that shows a mean
+    spans what lies behind it. None where a cell is not a span. Attributes weigh the same.
     """
 
     name: ClassVar[str] = "generalized_loss"
@@ -128,11 +127,9 @@ def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:
             return widths
         spanned = ~np.isnan(column.observed_bounds[0][shown])
         lo, hi = np.where(spanned, column.observed_bounds[:, shown], (lo, hi))
-    marked, spans = np.isneginf(lo), np.isfinite(lo)
-    if (marked.any() and not np.isnan(widths).any()) or not spans.any():
+    spans = np.isfinite(lo)
+    if not spans.any():
         return widths
     whole = hi[spans].max() - lo[spans].min()
     losses = np.where(spans & (hi > lo), (hi - lo) / (whole or 1.0), 0.0)
-    losses[marked] = 1.0
-    losses[~marked & ~spans] = widths[~marked & ~spans]
-    return losses
+    return np.where(spans, losses, widths)

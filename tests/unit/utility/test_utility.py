@@ -30,8 +30,12 @@ def column(name, spans, shown):
     lo, hi = np.array(spans, dtype=np.float64).reshape(-1, 2).T
     cells = tuple(f"[{a:g}, {b:g}]" for a, b in spans)
     return PublishedColumn(
-        name, np.array(shown, dtype=np.uint16), cells, lo, hi, (hi - lo) / DOMAIN
+        name, np.array(shown, dtype=np.uint16), cells, lo, hi, np.array([*map(width, spans)])
     )
+
+
+def width(span):
+    return min((span[1] - span[0]) / DOMAIN, 1.0)
 
 
 def release(labels, columns=(), subjects=None, **known):
@@ -45,6 +49,7 @@ def release(labels, columns=(), subjects=None, **known):
 
 
 bounds = st.tuples(st.integers(0, 10), st.integers(0, 10)).map(lambda pair: tuple(sorted(pair)))
+bounds |= st.just((-np.inf, np.inf))  # the suppression mark
 labellings = st.lists(st.integers(-1, 3), min_size=1, max_size=14)
 
 
@@ -61,7 +66,7 @@ def released_cells(draw):
 def test_gcp_is_the_mean_width_and_one_where_suppressed(drawn):
     labels, spans, shown = drawn
     table = release(labels, [column(f"q{j}", spans[j], shown[j]) for j in range(2)])
-    widths = [[(hi - lo) / DOMAIN for lo, hi in found] for found in spans]
+    widths = [[*map(width, found)] for found in spans]
     assert GlobalCertaintyPenalty().score(table) == pytest.approx(naive.gcp(labels, shown, widths))
 
 
@@ -104,13 +109,13 @@ def test_a_width_that_no_published_record_shows_does_not_matter():
 @pytest.mark.parametrize(
     ("lo", "hi", "widths", "loss"),
     [
-        ([0.0, -np.inf], [5.0, np.inf], [0.5, 1.0], 0.75),
+        ([0.0, -np.inf], [5.0, np.inf], [0.5, 1.0], 1.0),
         ([0.0, 4.0, -np.inf], [2.0, 4.0, np.inf], [np.nan, 0.0, 1.0], (0.5 + 0 + 1) / 3),
         ([0.0, np.nan], [4.0, np.nan], [0.4, 0.0], 0.5),
     ],
     ids=["a mark with a domain", "a mark without one", "no value"],
 )
-def test_a_mark_loses_what_it_spans_and_no_value_nothing(lo, hi, widths, loss):
+def test_a_mark_loses_all_and_no_value_nothing(lo, hi, widths, loss):
     shown = list(range(len(lo)))
     table = release(shown, [special(lo, hi, widths, shown)])
     assert GeneralizedLoss().score(table) == pytest.approx(loss)
