@@ -18,11 +18,11 @@ import polars as pl
 from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
-from shoal.data.numbers import FARTHEST, number_text, parse_numbers
+from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.progress import watched
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
-from shoal.data.table import Column, Table, as_text
+from shoal.data.table import Column, Table, as_text, with_decimals
 from shoal.errors import InputError, KeywordError
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import read_options
@@ -325,11 +325,8 @@ def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
 
 
 def _texts_of(values: Names) -> list[str]:
-    """What stands for no value, as cells hold it: a whole number also with its decimal."""
-    texts = [str(one) for one in listed(values)]
-    known = [one for one in listed(values) if isinstance(one, int | float) and np.isfinite(one)]
-    numbers = map(float, known)  # NaN has its text alone
-    return texts + [text for one in numbers for text in (str(one), number_text(one))]
+    """What stands for no value, as cells hold it."""
+    return with_decimals(map(str, listed(values)))
 
 
 def _with_values_alone(table: Table, missing: Sequence[str]) -> Table:

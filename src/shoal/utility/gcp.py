@@ -94,29 +94,17 @@ class GeneralizedLoss(OfCells):
     name: ClassVar[str] = "generalized_loss"
 
     def of_cells(self, cells: CellCounts) -> float | None:
-        losses = list(_loss_by_attribute(cells).values())
-        known = [loss for loss in losses if loss is not None]
-        return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
-
-    def per_attribute(self, release: Release) -> dict[str, float | None]:
-        """Mean loss over the records, of every quasi-identifier by name."""
-        return _loss_by_attribute(self.part(release))
-
-
-def _loss_by_attribute(cells: CellCounts) -> dict[str, float | None]:
-    if not cells.records:
-        return {column.name: None for column in cells.columns}
-    return {
-        column.name: _mean_loss(column, shown, cells.records)
-        for column, shown in zip(cells.columns, cells.counts, strict=True)
-    }
+        if not cells.records or not cells.columns:
+            return None
+        of_shown = [_loss(*pair) for pair in zip(cells.columns, cells.counts, strict=True)]
+        losses = [(loss + cells.suppressed) / cells.records for loss in of_shown]
+        mean = exact_sum(losses) / len(losses)
+        return None if np.isnan(mean) else mean
 
 
-def _mean_loss(column: PublishedColumn, shown: np.ndarray, records: int) -> float | None:
-    losses = np.zeros(len(column.cells))
-    losses[shown > 0] = _losses(column, shown > 0)
-    total = weighted_sum(shown, losses) + float(records - shown.sum())
-    return None if np.isnan(total) else total / records
+def _loss(column: PublishedColumn, shown: np.ndarray) -> float:
+    """Sum of what the records in classes lose; NaN where a cell is not a span."""
+    return weighted_sum(shown[shown > 0], _losses(column, shown > 0))
 
 
 def _losses(column: PublishedColumn, shown: np.ndarray) -> np.ndarray:
