@@ -201,10 +201,11 @@ def policy_of_frame(
         own = settings.get(name, {})
         attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
     for role, name in ((role, name) for role, names in roles.items() for name in names):
-        attributes[name] = {"role": role, **_sensitive(name, role, table, settings.get(name, {}))}
+        own = _sensitive(name, role, table, settings.get(name, {}), orders)
+        attributes[name] = {"role": role, **own}
     rest = [name for name in table.names if name not in attributes]
     for name in rest if asked.get("other") == "plain" else ():
-        own = _sensitive(name, "plain", table, {})
+        own = _sensitive(name, "plain", table, {}, orders)
         if own or name == asked.get("label"):
             attributes[name] = {"role": "plain", **own}
     sensitive, l, t = roles["sensitive"], asked.get("l"), asked.get("t")
@@ -388,15 +389,19 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
     return {"domain": [low, high]} if float(low) < float(high) else {}
 
 
-def _sensitive(name: str, role: str, table: Table, own: Settings) -> dict[str, Any]:
+def _sensitive(
+    name: str, role: str, table: Table, own: Settings, orders: Mapping[str, list[str]]
+) -> dict[str, Any]:
     """The settings of another column: its own, and what its cells say where they don't.
 
-    Amounts are compared by how far they lie apart, all other values as equal or not; numbers stay
-    numbers to whoever reads them.
+    Amounts and ordered categories are compared by how far they lie apart, all other values as equal
+    or not; numbers stay numbers to whoever reads them.
     """
     is_shown = role in ("sensitive", "plain") and name in table.names
     if not is_shown or any(key in own for key in TYPE_KEYS):
         return dict(own)
+    if role == "sensitive" and name in orders:
+        return {"order": orders[name], **own}
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
     if not (column.was_number and cells):

@@ -137,6 +137,11 @@ def test_categories_of_pandas_keep_their_order():
     frame = pd.DataFrame({"grade": pd.Series(["low", "high", "mid", "high"] * 3, dtype=order)})
     release = shoal.publish(frame, quasi="grade", k=3)
     assert attributes_of(release.policy)["grade"]["order"] == ["low", "mid", "high"]
+    words = {"quasi": "age", "sensitive": "grade", "plain": "size", "k": 3, "t": 0.9}
+    release = shoal.publish(frame.assign(age=range(12), size=frame["grade"]), **words)
+    known = attributes_of(release.policy)
+    assert known["grade"] == {"role": "sensitive", "order": ["low", "mid", "high"]}
+    assert "order" not in known.get("size", {})
 
 
 # What is asked
