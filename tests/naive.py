@@ -348,11 +348,11 @@ def gcp(labels, cells, widths):
 
 
 def generalized_loss(labels, spans):
-    """spans[i]: (lo, hi) that record i publishes on one attribute; the mean over all records."""
-    kept = [spans[i] for i in range(len(labels)) if labels[i] >= 0]
+    """spans[i]: (lo, hi) that record i publishes on one attribute, infinite for the mark."""
+    kept = [spans[i] for i in range(len(labels)) if labels[i] >= 0 and spans[i][1] < float("inf")]
     whole = max((hi for _, hi in kept), default=0) - min((lo for lo, _ in kept), default=0)
     losses = [(hi - lo) / whole if whole else 0.0 for lo, hi in kept]
-    return (sum(losses) + labels.count(-1)) / len(labels)
+    return (sum(losses) + len(labels) - len(kept)) / len(labels)
 
 
 def squared_error(labels, values):

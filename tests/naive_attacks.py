@@ -92,11 +92,11 @@ def membership(release, axes, point):
 
 def lifts(release):
     """The lift of every value in every class, with people who have it there."""
-    n = sum(people(members) for _, members in release)
-    found = []
+    everybody = [member for _, members in release for member in members]
+    n, found = people(everybody), []
     for _, members in release:
         for value in {value for _, value in members}:
-            whole = sum(having(other, value) for _, other in release)
+            whole = having(everybody, value)
             count = having(members, value)
             found.append((count / people(members) / (whole / n), count))
     return found
@@ -221,11 +221,11 @@ def in_such(release, is_so):
 
 
 def lifted(release, times):
-    n = sum(people(members) for _, members in release)
+    everybody = [member for _, members in release for member in members]
 
     def is_lifted(members, value):
-        whole = sum(having(other, value) for _, other in release)
-        return having(members, value) * n >= times * people(members) * whole
+        rare = times * people(members) * having(everybody, value)
+        return having(members, value) * people(everybody) >= rare
 
     return in_such(release, is_lifted)
 

@@ -149,6 +149,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         tables = self.policy_.tables
         given = _typed_as(tables.table_given(X).frame, self.types_)
+        unneeded = sorted({*self.types_}.difference(given.columns, self.names_out_))
+        number = pl.int_range(1, given.height + 1).cast(pl.String)
+        given = given.with_columns(number.alias(name) for name in unneeded)
         table, beyond = self._within_bins(Table(tables.original_frame(given)))
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render

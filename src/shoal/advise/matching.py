@@ -274,7 +274,7 @@ def match_hierarchies(
         known = Policy.of(policy, read)
         table = known.tables.read_source(source, progress)
         names = [name for name in known.model.audited_columns if name in table.names]
-        missing, options = known.model.missing_values, known.model.read
+        missing, options = known.model.missing_texts, known.model.read
     else:
         options = read_options(read)
         table, _ = read_undeclared(source, options, progress)

@@ -77,7 +77,7 @@ def profile(
             tried = _tried(written, table, given, quasi, k, people)
         except (InfeasibleError, InputError) as refused:
             why_not = refused.said
-    none = [] if given is None else given.model.missing_values
+    none = [] if given is None else given.model.missing_texts
     return Profile(
         table.records,
         tuple(

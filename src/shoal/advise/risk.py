@@ -430,7 +430,7 @@ def _sample(table: Table, policy: Policy, people: np.ndarray | None) -> Sample |
         for name, declared in policy.model.attributes.items()
         if declared.is_weight or declared.role == "household"
     )
-    missing = tuple(policy.model.missing_values)
+    missing = tuple(policy.model.missing_texts)
     schema = Schema(attributes, missing_values=missing, render=policy.render)
     sample, findings = encode_sample(table, schema, people)
     InputError.raise_for([finding.message for finding in findings])
@@ -444,7 +444,7 @@ def _compared(table: Table, name: str, model: PolicyModel) -> np.ndarray:
     if declared is not None and declared.type == "number":
         numbers = parse_numbers(column.cells)
         cells = [c if np.isnan(x) else x for c, x in zip(cells, numbers.tolist(), strict=True)]
-    missing = set(model.missing_values)
+    missing = set(model.missing_texts)
     number: dict[object, int] = {}
     codes = [
         number.setdefault(None if text in missing else cell, len(number))

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import class_values, counted, people_in
+from shoal.attacks.counts import class_values, counted, people_in, people_with
 from shoal.data.attack_scene import AttackScene, Findings
 from shoal.protocols import Attack
 
@@ -37,10 +37,12 @@ class Skewness(Attack):
 def _attribute(scene: AttackScene, name: str) -> Findings:
     release = scene.release
     counts = class_values(release, name)
-    n = counts.everybody
+    kept = release.labels >= 0
+    n = len(np.unique(release.persons[kept]))
     if not n:
         return {"max": None, "supported": None, "median": None, "lifted": None, "why": "no class"}
-    own, whole = counts.people[counts.classes], counts.totals[counts.values]
+    present, people = people_with(release.sensitive[name].codes[kept], release.persons[kept])
+    own, whole = counts.people[counts.classes], people[np.searchsorted(present, counts.values)]
     lifts = (counts.counts * n) / (own * whole)
     greatest = np.zeros(len(counts.people))
     np.maximum.at(greatest, counts.classes, lifts)

@@ -22,7 +22,7 @@ from shoal.data.person.columns import NO_VALUE
 from shoal.data.regular_files import path_text, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
-from shoal.data.table import Column, as_text, encode_text
+from shoal.data.table import Column, as_text, encode_text, with_decimals
 from shoal.data.warnings import NOT_NUMBERS, SIGN_OF_NO_VALUE, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.binding.notation import (
@@ -157,7 +157,7 @@ def numbers_of(
         "decimal": model.read.decimal,
         "intervals": render.intervals,
         "mark": render.suppressed,
-        "missing": model.missing_values,
+        "missing": model.missing_texts,
     }
     return _with_numbers(frame, certificate["columns"], dialect, numbers, were_numbers)
 
@@ -208,14 +208,16 @@ def _with_numbers(
 ) -> pl.DataFrame:
     notation = Notation(dialect.get("decimal") or ".")
     intervals, mark = dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*"
-    render = Render(intervals, mark, missing=tuple(dialect.get("missing") or ()))
+    render = Render(intervals, mark, missing=(*with_decimals(dialect.get("missing") or ()),))
     for column in columns:
         name = column["name"]
         if name not in frame.columns:
             continue
         technique = column["technique"]
-        shown = frame[name] if technique == "derived" else _without_signs(frame[name], render)
-        cells = _plain(shown, notation, render)
+        cells = _plain(frame[name], notation, render)
+        if technique != "derived":
+            signs = [as_text(one).is_in(render.missing) for one in (frame[name], cells)]
+            cells = cells.set(signs[0] | signs[1], None)
         if cells.dtype.is_decimal():  # as from a file of text, which may say more than a float can
             cells = cells.cast(pl.String)
         if column.get("type") != "number" and not (
@@ -242,14 +244,6 @@ def _with_numbers(
             _warn_of_signs(name, read)
         frame = frame.with_columns(read.alias(name))
     return frame
-
-
-def _without_signs(cells: pl.Series, render: Render) -> pl.Series:
-    """No value in place of the numbers that stand for none."""
-    signs = render.missing
-    if not cells.dtype.is_numeric():
-        return cells.set(as_text(cells).is_in(signs), None)
-    return cells.set(cells.cast(pl.Float64).is_in(parse_numbers(signs)), None)
 
 
 def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:

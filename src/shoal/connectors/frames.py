@@ -6,10 +6,11 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -321,8 +322,20 @@ def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     import narwhals as nw
 
     if isinstance(frame, ArrowStream) and not nw.dependencies.is_into_dataframe(frame):
-        frame = pl.DataFrame(frame)
+        frame = _streamed(frame)
     return nw.from_native(cast("IntoDataFrame", frame), eager_only=True)
+
+
+def _streamed(stream: ArrowStream) -> pl.DataFrame:
+    """All records of a stream; those of one that can be read only once are kept while it lives."""
+    if not (isinstance(stream, Iterator) and type(stream).__weakrefoffset__):
+        return pl.DataFrame(stream)
+    if stream not in _READ:
+        _READ[stream] = pl.DataFrame(stream)
+    return _READ[stream]
+
+
+_READ: WeakKeyDictionary[ArrowStream, pl.DataFrame] = WeakKeyDictionary()
 
 
 def refuse_path(frame: object, instead: str = "") -> None:

@@ -392,6 +392,14 @@ def as_text(series: pl.Series) -> pl.Series:
     return text.fill_null("") if text.null_count() else text
 
 
+def with_decimals(texts: Iterable[str]) -> list[str]:
+    """These texts, and the whole numbers among them also as floats are written: -9 and -9.0."""
+    listed = [*texts]
+    whole = [text.removesuffix(".0") for text in listed]
+    whole = [number for number in whole if number.removeprefix("-").isdecimal()]
+    return [*dict.fromkeys([*listed, *whole, *(f"{number}.0" for number in whole)])]
+
+
 def texts_of(frame: pl.DataFrame) -> pl.DataFrame:
     """All columns as text, without a value where there is none."""
     text = frame.with_columns(map(cell_texts, frame))

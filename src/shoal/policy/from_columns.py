@@ -18,11 +18,11 @@ import polars as pl
 from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
-from shoal.data.numbers import FARTHEST, number_text, parse_numbers
+from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.progress import watched
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
-from shoal.data.table import Column, Table, as_text
+from shoal.data.table import Column, Table, as_text, with_decimals
 from shoal.errors import InputError, KeywordError
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import read_options
@@ -201,10 +201,11 @@ def policy_of_frame(
         own = settings.get(name, {})
         attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
     for role, name in ((role, name) for role, names in roles.items() for name in names):
-        attributes[name] = {"role": role, **_sensitive(name, role, table, settings.get(name, {}))}
+        own = _sensitive(name, role, table, settings.get(name, {}), orders)
+        attributes[name] = {"role": role, **own}
     rest = [name for name in table.names if name not in attributes]
     for name in rest if asked.get("other") == "plain" else ():
-        own = _sensitive(name, "plain", table, {})
+        own = _sensitive(name, "plain", table, {}, orders)
         if own or name == asked.get("label"):
             attributes[name] = {"role": "plain", **own}
     sensitive, l, t = roles["sensitive"], asked.get("l"), asked.get("t")
@@ -325,11 +326,8 @@ def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
 
 
 def _texts_of(values: Names) -> list[str]:
-    """What stands for no value, as cells hold it: a whole number also with its decimal."""
-    texts = [str(one) for one in listed(values)]
-    known = [one for one in listed(values) if isinstance(one, int | float) and np.isfinite(one)]
-    numbers = map(float, known)  # NaN has its text alone
-    return texts + [text for one in numbers for text in (str(one), number_text(one))]
+    """What stands for no value, as cells hold it."""
+    return with_decimals(map(str, listed(values)))
 
 
 def _with_values_alone(table: Table, missing: Sequence[str]) -> Table:
@@ -391,15 +389,19 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
     return {"domain": [low, high]} if float(low) < float(high) else {}
 
 
-def _sensitive(name: str, role: str, table: Table, own: Settings) -> dict[str, Any]:
+def _sensitive(
+    name: str, role: str, table: Table, own: Settings, orders: Mapping[str, list[str]]
+) -> dict[str, Any]:
     """The settings of another column: its own, and what its cells say where they don't.
 
-    Amounts are compared by how far they lie apart, all other values as equal or not; numbers stay
-    numbers to whoever reads them.
+    Amounts and ordered categories are compared by how far they lie apart, all other values as equal
+    or not; numbers stay numbers to whoever reads them.
     """
     is_shown = role in ("sensitive", "plain") and name in table.names
     if not is_shown or any(key in own for key in TYPE_KEYS):
         return dict(own)
+    if role == "sensitive" and name in orders:
+        return {"order": orders[name], **own}
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
     if not (column.was_number and cells):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from shoal.data.numbers import FARTHEST, THOUSANDS, Notation, parse_numbers
 from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
 from shoal.data.schema import RECORD_LINES, Kind, Shown
+from shoal.data.table import with_decimals
 from shoal.data.warnings import REMOVED_ROLES
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -718,7 +720,12 @@ class PolicyModel(_Strict):
     @property
     def no_names(self) -> list[str]:
         """The texts that name no person: those for no value, and the suppression mark."""
-        return [*self.missing_values, self.render.suppressed]
+        return [*self.missing_texts, self.render.suppressed]
+
+    @cached_property
+    def missing_texts(self) -> list[str]:
+        """The texts for no value: those listed, and other ways to write their whole numbers."""
+        return with_decimals(self.missing_values)
 
     @property
     def missing_numbers(self) -> tuple[str, ...]:
@@ -726,13 +733,13 @@ class PolicyModel(_Strict):
         plain = self.read.notation.plain
         return tuple(
             text
-            for text in self.missing_values
+            for text in self.missing_texts
             if not np.isnan(parse_numbers([text, plain(text)])).all()
         )
 
     def is_value(self, cell: str) -> bool:
         """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""
-        return cell not in self.missing_values and cell != self.render.suppressed
+        return cell not in self.missing_texts and cell != self.render.suppressed
 
     def add_person(self) -> None:
         """Declares `person` beside the columns of the data."""

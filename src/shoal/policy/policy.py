@@ -471,7 +471,7 @@ class Policy(Figures):
     @property
     def no_values(self) -> frozenset[str]:
         """The texts for no value, as sensitive values are compared."""
-        none = (*self.model.missing_values, self.model.render.suppressed)
+        none = (*self.model.missing_texts, self.model.render.suppressed)
         return frozenset(map(same_value, none))
 
 

@@ -21,6 +21,8 @@ from certified_cases import (
     content_of,
     failed,
     forge,
+    people,
+    publish,
     run,
     setting,
     with_new_hash,
@@ -73,6 +75,18 @@ def test_a_release_from_when_rows_kept_the_input_s_order_is_matched_by_it(copied
 
     forge(copied, to_earlier)
     assert checked(copied, trace=False)["measured again"].ok is True
+
+
+def test_a_generalized_loss_is_measured_again_and_one_of_earlier_builds_is_known(copied):
+    known = {"age": {"role": "quasi", "type": "number"}, "sex": {"role": "quasi"}}
+    frame = people().select("age", "sex").with_columns(pl.col("age").replace("50", ""))
+    publish(copied, frame, policy_content(known, 4, method={"name": "mondrian"}))
+    made = content_of(copied)["utility"]
+    alone = library.audit_file(copied / "out.csv", copied / "policy.yaml")["utility"]
+    assert alone["generalized_loss"] == made["generalized_loss"] > made["gcp"]
+    for loss, is_so in ((made["gcp"], True), (made["gcp"] / 2, False), (0.99, False)):
+        forge(copied, setting("utility", "generalized_loss", loss))
+        assert (failed(checked(copied)) == []) is is_so, loss
 
 
 def test_a_certificate_of_a_stream_that_went_on_says_so(copied):

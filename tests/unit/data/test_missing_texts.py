@@ -181,3 +181,28 @@ def test_a_class_that_mixes_texts_for_no_value_shows_the_mark(texts, shown):
     for method in ("full-domain", "mondrian"):
         release = shoal.publish(frame, asked | {"method": {"name": method}})
         assert release.data["q"].cast(pl.String).to_list()[-4:] == [shown] * 4
+
+
+@pytest.mark.parametrize("render", ["range", "mean", "median"])
+@pytest.mark.parametrize(
+    ("sign", "cell", "is_value"),
+    [("-9", "-9.00", True), ("-9", "-9.0", False), ("-9.0", "-9", False), ("007", "007", False)],
+)
+def test_a_file_with_types_reads_as_no_value_what_its_text_does(
+    tmp_path, render, sign, cell, is_value
+):
+    number = {"type": "number", "domain": [-9, 50]}
+    known = {
+        "age": {"role": "quasi", "render": render, **number},
+        "pay": {"role": "plain", **number},
+    }
+    asked = content_of(known | {"sex": "quasi"}, 4, missing_values=["", sign])
+    policy = shoal.Policy.from_dict(asked)
+    cells = [*map(str, range(20)), *[cell] * 4]
+    pl.DataFrame({"age": cells, "pay": cells, "sex": ["f"] * 24}).write_csv(tmp_path / "in.csv")
+    for name in ("o.csv", "o.parquet", "o.jsonl"):
+        shoal.publish_file(tmp_path / "in.csv", policy, tmp_path / name)
+        checks = shoal.verify(tmp_path / name, policy=policy, original=tmp_path / "in.csv")
+        assert all(check.ok is not False for check in checks)
+        read = shoal.read_release(tmp_path / name, numbers="mid").data
+        assert read.null_count().row(0) == (*[0 if is_value else 4] * 2, 0)

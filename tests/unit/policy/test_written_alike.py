@@ -157,7 +157,9 @@ def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so()
 @pytest.mark.parametrize(
     ("cells", "role"),
     [
-        *product(([1.0, -9.0, None, -9.0], ["1", "-9,00", "-9", "-9.0"]), (NUMBER, "subject")),
+        *product(
+            (["1", "-9.00", None, "-9.00"], ["1", "-9,0", "-9", "-9.00"]), (NUMBER, "subject")
+        ),
         (["1", " -9", "-9", "-9.0 "], NUMBER),
     ],
 )

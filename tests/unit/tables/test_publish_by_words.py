@@ -124,11 +124,24 @@ class Streamed:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.parametrize("call", [shoal.publish, shoal.compare, shoal.Policy.from_columns])
+def test_a_stream_that_can_be_read_only_once_is_read_once(days, call):
+    table = days.select("age", "sex", "grade").to_arrow()
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    call(stream, quasi=["age", "sex"], k=2, other="drop")
+    assert shoal.propose_policy(stream) == shoal.propose_policy(pl.from_arrow(table))
+
+
 def test_categories_of_pandas_keep_their_order():
     order = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
     frame = pd.DataFrame({"grade": pd.Series(["low", "high", "mid", "high"] * 3, dtype=order)})
     release = shoal.publish(frame, quasi="grade", k=3)
     assert attributes_of(release.policy)["grade"]["order"] == ["low", "mid", "high"]
+    words = {"quasi": "age", "sensitive": "grade", "plain": "size", "k": 3, "t": 0.9}
+    release = shoal.publish(frame.assign(age=range(12), size=frame["grade"]), **words)
+    known = attributes_of(release.policy)
+    assert known["grade"] == {"role": "sensitive", "order": ["low", "mid", "high"]}
+    assert "order" not in known.get("size", {})
 
 
 # What is asked

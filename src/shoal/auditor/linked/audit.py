@@ -409,7 +409,7 @@ def _table(
     if name in sources.tables:
         published = sources.tables[name].records
     elif above is not None:  # a set, also one in a table whose rows no key joins
-        found, _ = elements_of(table.declared, above, problem.model.missing_values)
+        found, _ = elements_of(table.declared, above, problem.model.missing_texts)
         published = found.records
     return {
         "name": name,

@@ -191,7 +191,7 @@ class _Reader:
         if declared.separator is not None:
             assert declared.parent is not None
             above = self._grouped[declared.parent]
-            table, parents = elements_of(declared, above, self.model.missing_values)
+            table, parents = elements_of(declared, above, self.model.missing_texts)
             starts = starts_of(parents, above.records)
         else:
             table, starts = self._joined(declared)

@@ -245,7 +245,7 @@ def _bare(name: str) -> str:
 
 def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """A warning for each text column of quasi-identifiers, sensitive values, people or households
-    that holds such values, and for any that holds texts for no value as `-9.0`; counts alone.
+    that holds such values, and for any that holds texts for no value as `-9.00`; counts alone.
     """
     found = []
     for name, attribute in model.attributes.items():
@@ -254,17 +254,17 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         if role not in _ALIKE or name not in table.names:
             continue
         is_person = role == "subject"
-        if unlisted := unlisted_values(table.column(name), is_person, model.missing_values):
+        if unlisted := unlisted_values(table.column(name), is_person, model.missing_texts):
             hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
             text = (
                 f"attribute '{name}': {hold} {_OFTEN if is_person else ''}a number of"
-                " 'missing_values' with blanks or as a decimal ('.0'), which counts as a"
+                " 'missing_values' with blanks or as a decimal ('.00'), which counts as a"
                 f" {'person' if is_person else 'value'}; if it stands for none, list that text, too"
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         if not is_text:
             continue
-        none = values_for_none(table.column(name), model.missing_values)
+        none = values_for_none(table.column(name), model.missing_texts)
         if role == "sensitive" and none > 1:
             text = (
                 f"attribute '{name}': {none} of its values often stand for none, and l counts each;"
@@ -272,7 +272,7 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         listed = attribute.hierarchy is not None
-        found += spelled_apart(table.column(name), role, model.missing_values, listed)
+        found += spelled_apart(table.column(name), role, model.missing_texts, listed)
     return found
 
 

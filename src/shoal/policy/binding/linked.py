@@ -277,7 +277,7 @@ def _dated(
             findings += _without_dates(grouped, days)
             if "." in model.anchor.first:  # else people's own rows without a date are found
                 findings += _without_anchor(anchors)
-    none = next(iter(model.missing_values), "")
+    none = next(iter(model.missing_texts), "")
     for (name, column), numbers in days.items():
         if anchors is not None:
             findings += _far_dates(found[name], column, numbers, anchors)

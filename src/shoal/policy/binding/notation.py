@@ -276,7 +276,7 @@ class CellNotation:
 
     def _unless_missing(self, translate: Translate, cell: str) -> str | None:
         """A cell in Shoal's own notation; a text for no value as it stands in the file."""
-        return cell if cell in self.model.missing_values else translate(cell)
+        return cell if cell in self.model.missing_texts else translate(cell)
 
     def written(self, frame: pl.DataFrame, numbers_too: bool = False) -> pl.DataFrame:
         """A release with the policy's decimal mark, `numbers_too` where text is read, and dates."""
@@ -298,9 +298,10 @@ class CellNotation:
         single_alone: only in its derived columns, and where a class shows one number alone.
         Columns that show anything else, such as intervals or a text for missing values, stay text.
         So do numbers in bins that would not read as they are written, such as `07` or `2` beside
-        `1.5`: the leaves of a hierarchy are texts.
+        `1.5`: the leaves of a hierarchy are texts. So do those where other cells than in the text
+        would stand for no value, such as -9.00 if -9 does.
         """
-        declared = self.model.attributes
+        declared, none = self.model.attributes, self.model.missing_texts
         for name in frame.columns:
             attribute = declared.get(self._sources.get(name, name))
             column = frame[name]
@@ -312,7 +313,9 @@ class CellNotation:
             if is_number(attribute):
                 numbers = as_numbers(text)
                 is_leaf = attribute.hierarchy is not None and name not in self._sources
-                if not is_leaf or as_text(numbers).equals(as_text(text)):
+                cells = (as_text(column) for column in (text, numbers))
+                before, after = cells if is_leaf else (one.is_in(none) for one in cells)
+                if before.equals(after):
                     frame = frame.with_columns(numbers)
             elif is_date(attribute):
                 frame = frame.with_columns(_days(text))
@@ -364,7 +367,7 @@ class CellNotation:
 
     def _number_spans(self, cells: pl.Series, declared: AttributePolicy) -> Spans:
         attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
-        schema = Schema((), missing_values=tuple(self.model.missing_values), render=self.render)
+        schema = Schema((), missing_values=tuple(self.model.missing_texts), render=self.render)
         return spans_of_numbers(read_column(attribute, encode_text(cells), schema), self.render)
 
 
@@ -441,8 +444,7 @@ def check_derived(names: list[str], model: PolicyModel) -> list[str]:
 
 def _same(shown: pl.Series, expected: pl.Series) -> pl.Series:
     """Whether cells are the same number, day or text; nothing is the same as nothing."""
-    text = shown.cast(pl.String).fill_null("")
-    expected = expected.fill_null("")
+    text, expected = shown.cast(pl.String).fill_null(""), expected.fill_null("")
     mine, theirs = (cells.cast(pl.Float64, strict=False) for cells in (text, expected))
     # farther out, one float stands for several whole numbers
     alike = (mine == theirs) & (mine.abs() < MOST_EXACT)

@@ -327,7 +327,7 @@ def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> 
     ]
     label = model.label or (categorical[0] if len(categorical) == 1 else None)
     missing = Missing(model.missing)
-    return Schema(tuple(attributes), missing, tuple(model.missing_values), render, label)
+    return Schema(tuple(attributes), missing, tuple(model.missing_texts), render, label)
 
 
 # The schema of a released file, whether its original is at hand or not.
