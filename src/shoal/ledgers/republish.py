@@ -147,7 +147,7 @@ def republish_file(
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
-    check_increment(source.frame, policy.tables)
+    check_increment(source.frame, policy.tables, ledger.exists)
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy.tables, terms.looks_back)

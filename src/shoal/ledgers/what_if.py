@@ -105,7 +105,7 @@ def prospects(
     ledger = Ledger(ledger_path)
     source = republish.with_deletions_filled(source, policy)
     policy = republish.with_its_method(policy, ledger).with_shuffled_rows()
-    check_increment(source.frame, policy.tables)
+    check_increment(source.frame, policy.tables, ledger.exists)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
         if not ledger.exists:
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
@@ -218,7 +218,7 @@ def rehearsals(
         raise InputError("rehearsal: needs a subject, by which people are recognized")
     policy = policy.with_method(METHOD).with_shuffled_rows()
     for source in sources:
-        check_increment(source.frame, policy.tables)
+        check_increment(source.frame, policy.tables, is_kept=False)
     key = secrets.token_bytes(32)  # people are as good by any name
     named = [in_order_of_names(texts_of(source.frame), subject) for source in sources]
     frames = [(tokens_of(f, subject, policy.model.no_names, key), rows) for f, rows in named]

@@ -417,6 +417,8 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     verdict, records = status["verdict"], status["records"]
     kept = "every release so far keeps every promise"
     verdict_text = kept if status.holds else "a release broke a promise"
+    if not status.holds and status["state"] == "ended":
+        verdict_text = "the whole of what was published breaks a promise"
     wait, recent = status["wait"], status["recent"]
     allowed = "" if wait["allowed"] is None else f", {wait['allowed']:,} allowed"
     if status.is_mostly_aside:
@@ -426,7 +428,7 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     has_committed = status.content.get("commits", 1) > 0
     last = f"last commit {_time(status['at'])}" if has_committed else "nothing committed yet"
     yield f"{state}, {last}"
-    yield f"{verdict_text}: {verdict['releases']:,} releases"
+    yield f"{verdict_text}: {counted_text(verdict['releases'], 'release')}"
     yield (
         f"{records['came']:,} records came, {records['published']:,} published,"
         f" {records['waiting']:,} waiting, {records['suppressed']:,} suppressed,"

@@ -355,6 +355,7 @@ class Run(Publishing):
                 with files.atomic_write(str(self._options.bad_records)) as draft:
                     shutil.copyfile(self.outputs["dead_letters"].path, draft)
             self._certify(certificate)
+            self.status.measured(certificate)
         return certificate
 
     def interrupt(self) -> None:

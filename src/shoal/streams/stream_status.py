@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.connectors import metrics
 from shoal.data import json_rules as shape
+from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
 from shoal.errors import UNREADABLE, CheckpointError, PartyError, PromiseError, ShoalError, is_stop
@@ -329,6 +330,14 @@ class StatusWriter:
             self._log.note(ENDED, now)
         self._content = self._counted(step, counters, now)
         self._write()
+
+    def measured(self, certificate: Certificate) -> None:
+        """Takes up what the whole of a stream keeps: where no row shows anything, less than each
+        release.
+        """
+        if self._content and not certificate.holds:
+            self._content["verdict"] |= {"holds": False}
+            self._write()
 
     def _write(self) -> None:
         self._content["alive"] = time.time()

@@ -178,6 +178,23 @@ def test_a_ledger_without_operations_says_how_people_may_leave(next_release):
     assert f"or begin another ledger by m-invariance: {TWICE}" in said
 
 
+def test_columns_that_a_ledger_does_not_know_are_left_out_of_the_increment(tmp_path):
+    """Whatever policy was given to take them up, it was refused as another than the ledger's."""
+    append(tmp_path / "L", wearers(60, 1))
+    frame = wearers(60, 2)
+    wider = frame.with_columns(device=pl.lit("x"))
+    said = "column 'device': in the data, not in the policy; leave it out of the increment, as the"
+    with pytest.raises(InputError, match=f"{said} ledger keeps its policy"):
+        append(tmp_path / "L", wider)
+    lacking = frame.columns[-1]
+    said = f"column '{lacking}': in the policy, not in the data; .*add it or correct the name, as"
+    with pytest.raises(InputError, match=said):
+        append(tmp_path / "L", frame.drop(lacking))
+    append(tmp_path / "L", wider.drop("device"))
+    with pytest.raises(InputError, match="or say 'other: plain'"):  # nothing is kept as yet
+        append(tmp_path / "M", wider)
+
+
 def test_who_is_deleted_needs_no_values_and_raises_no_alarm(next_release, tmp_path, shoal):
     next_release(OPERATED)
     given = pl.read_csv(tmp_path / "i.csv", infer_schema=False)

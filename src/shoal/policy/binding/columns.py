@@ -38,8 +38,13 @@ from shoal.policy.proposal.roles import CATEGORIES, guess_of, unread
 _SHOWN = ("quasi", "sensitive", "plain")
 
 
-def check_columns(names: list[str], tables: PolicyTables, released: bool = False) -> list[str]:
-    """Columns of the data that the policy does not name, and the other way round."""
+def check_columns(
+    names: list[str], tables: PolicyTables, released: bool = False, is_kept: bool = False
+) -> list[str]:
+    """Columns of the data that the policy does not name, and the other way round.
+
+    is_kept: whether the policy can't change, as that of a ledger.
+    """
     if patterns := names_like_patterns(names):
         return patterns
     model = tables.model
@@ -80,17 +85,22 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
         written_ends = {_end_of(name, declared) for name in unknown}
         ends = [end for end in PARTS if end in written_ends]
         written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
+        those = "them" if unknown[1:] else "it"
+        way_out = f"name {those} under 'attributes', or say 'other: plain' or 'other: drop'"
+        if is_kept:
+            way_out = f"leave {those} out of the increment, as the ledger keeps its policy"
         findings.append(
             f"{named_as('column', unknown)}: in the data, not in the policy;"
-            f" {written if released and ends else ''}"
-            f"name {'them' if unknown[1:] else 'it'} under 'attributes', or say 'other: plain'"
-            " or 'other: drop'"
+            f" {written if released and ends else ''}{way_out}"
         )
     if absent:
+        those = "them" if absent[1:] else "it"
+        way_out = f"take {those} out or correct the name"
+        if is_kept:
+            way_out = f"add {those} or correct the name, as the ledger keeps its policy"
         findings.append(
             f"{named_as('column', absent)}: in the policy, not in the data;"
-            f" {_renamed(absent, unnamed)}take {'them' if absent[1:] else 'it'} out or correct the"
-            " name"
+            f" {_renamed(absent, unnamed)}{way_out}"
         )
     return findings
 
@@ -167,9 +177,12 @@ def check_people(frame: pl.DataFrame, model: PolicyModel) -> list[str]:
     ]
 
 
-def check_increment(frame: pl.DataFrame, tables: PolicyTables) -> None:
-    """Raises InputError where columns are not the policy's, or people can't be recognized later."""
-    findings = check_columns(frame.columns, tables)
+def check_increment(frame: pl.DataFrame, tables: PolicyTables, is_kept: bool) -> None:
+    """Raises InputError where columns are not the policy's, or people can't be recognized later.
+
+    is_kept: whether the ledger has begun.
+    """
+    findings = check_columns(frame.columns, tables, is_kept=is_kept)
     InputError.raise_for(findings + check_people(frame, tables.model))
 
 
