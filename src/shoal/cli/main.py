@@ -341,6 +341,8 @@ def run() -> NoReturn:
     # the first that is registered runs last, after all that libraries clean up
     atexit.register(leave)
     status = status_of(sys.argv[1:])
+    for stop in STOPS:  # nothing could be raised any more, and not all may have been shown
+        signal.signal(stop, lambda *_: os._exit(INTERRUPTED))
     sys.exit(status)
 
 

@@ -53,3 +53,23 @@ def test_a_stop_waits_for_the_compiler_and_says_so():
     waits, stopped = run.stderr.splitlines()
     assert waits.startswith("shoal: stops once what is being compiled is on disk")
     assert stopped == "shoal: interrupted; nothing was written"
+
+
+STOPPED_AT_THE_END = """
+import io, os, signal, sys
+from shoal.cli import main
+
+class Closing(io.StringIO):
+    def flush(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+main.status_of = lambda words: 2
+sys.stderr = Closing()
+main.run()
+"""
+
+
+def test_a_stop_that_comes_when_all_is_done_ends_as_any_other():
+    """It was lost between the last words and the end, and a timer ended the process by its alarm."""
+    ended = subprocess.run([sys.executable, "-c", STOPPED_AT_THE_END], check=False, timeout=120)
+    assert ended.returncode == 130
