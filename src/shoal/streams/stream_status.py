@@ -23,7 +23,15 @@ from shoal.data import json_rules as shape
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
-from shoal.errors import UNREADABLE, CheckpointError, PartyError, PromiseError, ShoalError, is_stop
+from shoal.errors import (
+    UNREADABLE,
+    CheckpointError,
+    PartyError,
+    PromiseError,
+    ShoalError,
+    is_stop,
+    system_error,
+)
 from shoal.version import VERSION
 
 if TYPE_CHECKING:
@@ -369,6 +377,8 @@ class StatusWriter:
         self._content |= {"state": state, "verdict": verdict, "log": self._log.content()}
         if isinstance(cause, ShoalError):
             self._content["error"] = " ".join(cause.said)
+        elif number := system_error(cause):  # a full disk, most of all
+            self._content["error"] = f"{os.strerror(number)}; run the same command again"
         self._write()
 
     def _counted(self, step: int, counters: StreamCounters, at: float) -> dict[str, Any]:

@@ -70,6 +70,6 @@ main.run()
 
 
 def test_a_stop_that_comes_when_all_is_done_ends_as_any_other():
-    """It was lost between the last words and the end, and a timer ended the process by its alarm."""
+    """It was lost after the last words, and a timer ended the process by its alarm."""
     ended = subprocess.run([sys.executable, "-c", STOPPED_AT_THE_END], check=False, timeout=120)
     assert ended.returncode == 130

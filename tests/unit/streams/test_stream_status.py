@@ -1,5 +1,6 @@
 """The status of a stream: right after every commit, a kill and a resume; counts and times only."""
 
+import errno
 import json
 import os
 import re
@@ -159,6 +160,19 @@ def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
     Path("in.csv").write_bytes(Path("in.csv").read_bytes()[:-1])
     assert stream() == 2
     assert stream_status("st")["at"] == committed[0]
+
+
+def test_a_run_without_room_on_its_disk_says_so_in_its_status(place, monkeypatch):
+    commit = running.Run._commit
+
+    def then_full(self):
+        commit(self)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(running.Run, "_commit", then_full)
+    assert stream() == 2
+    said = "No space left on device; run the same command again"
+    assert stream_status("st").alarms[0].text == said
 
 
 def test_a_stream_that_waits_for_records_gives_signs_of_life(place, monkeypatch):
