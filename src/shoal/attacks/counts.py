@@ -189,8 +189,7 @@ def over(one: tuple[float, int], known: float) -> Share:
     found = wilson(*one)
     if found["share"] is None or found["ci"] is None:
         return found
-    ends = [end - known for end in found["ci"]]
-    return found | {"share": found["share"] - known, "ci": ends}
+    return found | {"share": found["share"] - known, "ci": [end - known for end in found["ci"]]}
 
 
 def scaled(found: Share, room: float) -> Share:

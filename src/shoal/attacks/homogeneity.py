@@ -55,9 +55,7 @@ def _attribute(scene: AttackScene, name: str) -> Findings:
 
 
 def _alike(counts: ClassValues, column: SensitiveColumn) -> np.ndarray | None:
-    """(classes,) bool, values under one node below the root, or within a part of the range; None
-    where nothing says which values are alike.
-    """
+    """(classes,) bool, values under a node below the root, or near; None if nothing says so."""
     starts = counts.starts
     least, greatest = counts.values[starts[:-1]], counts.values[starts[1:] - 1]
     if column.hierarchy is not None:

@@ -24,9 +24,7 @@ MOST_SCORES = 1 << 26  # cells times values that marginals may take
 
 @dataclass(frozen=True)
 class Inference(Attack):
-    """How often a sensitive value is guessed, of people in the release and of people like them who
-    are not.
-    """
+    """How often a sensitive value is guessed, of people in the release and of others like them."""
 
     name: ClassVar[str] = "inference"
     number: ClassVar[int] = 3
@@ -61,7 +59,9 @@ class Inference(Attack):
         found = _exact(scene.release, counts, column.codes, near)
         if near is not None:
             found |= {"tolerance": near.tolerance, "tolerance_share": self.tolerance}
-        if _too_many(counts, scene):
+        boxes = scene.release.boxes
+        cells = max((len(np.unique(boxes.lo[:, j])) for j in range(len(boxes.axes))), default=1)
+        if 2 * cells * len(counts.totals) > MOST_SCORES:
             why = "too many values to try each"
             return found | {"attackers": None, "gain": None, "why": why}
         names = (*scoring.ATTACKERS, LEARNED) if self.learned else scoring.ATTACKERS
@@ -70,8 +70,7 @@ class Inference(Attack):
             own = counts
             if trial.release is not scene.release:
                 own = counting.class_values(trial.release, name)
-            counted_by = Attackers.on(trial.release.boxes, own)
-            _try(tried, counted_by.guesses, trial, name, near)
+            _try(tried, Attackers.on(trial.release.boxes, own).guesses, trial, name, near)
             if self.learned:
                 model = Learned.on(trial.release, name, scene.rng(self.number))
                 _try(tried, model.guesses, trial, name, near)
@@ -87,12 +86,6 @@ def _gain(found: Findings) -> float:
     return -np.inf if gain is None else gain
 
 
-def _too_many(counts: ClassValues, scene: AttackScene) -> bool:
-    boxes = scene.release.boxes
-    cells = max((len(np.unique(boxes.lo[:, j])) for j in range(len(boxes.axes))), default=1)
-    return 2 * cells * len(counts.totals) > MOST_SCORES
-
-
 def _exact(
     release: ShownRelease, counts: ClassValues, codes: np.ndarray, near: Near | None
 ) -> Findings:
@@ -101,11 +94,8 @@ def _exact(
     Who has several records is met by one of them, drawn at random.
     """
     kept = release.labels >= 0
-    label, values, parts = (
-        release.labels[kept],
-        codes[kept],
-        counting.parts_of_people(release)[kept],
-    )
+    label, values = release.labels[kept], codes[kept]
+    parts = counting.parts_of_people(release)[kept]
     totals = np.bincount(values, parts, minlength=len(counts.totals))[None]
     whole = totals if near is None else near.summed(totals)
     if near is None:
@@ -160,8 +150,7 @@ def _counted_twice(
     begun: np.ndarray,
     ended: np.ndarray,
 ) -> np.ndarray:
-    """(windows,) by how much the people of each window exceed those that are different, since some
-    have several of its values.
+    """(windows,) how often people are counted again in each window, as they have several values.
 
     begun, ended: where each window begins and ends, as class * width + value; both ascend.
     """
@@ -205,12 +194,8 @@ class _Tried:
         """The gain, of all that could be gained, and beyond the most frequent value."""
         control = _total(self.outsiders)
         share = control[0] / control[1] if self.outsiders and control[1] else baseline
-        gain = self._gain(baseline)
-        return {
-            "gain": gain,
-            "residual": counting.scaled(gain, 1 - share),
-            "over_baseline": counting.over(_total(self.members), baseline),
-        }
+        gain, over = self._gain(baseline), counting.over(_total(self.members), baseline)
+        return {"gain": gain, "residual": counting.scaled(gain, 1 - share), "over_baseline": over}
 
     def _gain(self, baseline: float) -> Share:
         if self.outsiders:
@@ -291,8 +276,7 @@ class Learned:
             scores[:, self.values] = 1.0
         else:
             with _one_thread():
-                seen = _seen(self.axes, points, points)
-                scores[:, self.values] = self.model.predict_proba(seen)
+                scores[:, self.values] = self.model.predict_proba(_seen(self.axes, points, points))
         return {LEARNED: scoring.judged(scores, truth, near)}
 
 
@@ -312,8 +296,7 @@ def _one_thread() -> Any:
 
 def _ends(boxes: Boxes, label: np.ndarray) -> np.ndarray:
     """Last places of cells; the suppression mark ends with the domain."""
-    sizes = np.array([axis.size for axis in boxes.axes])
-    return np.minimum(boxes.hi[label], sizes - 1)
+    return np.minimum(boxes.hi[label], np.array([axis.size for axis in boxes.axes]) - 1)
 
 
 def _seen(axes: tuple[Axis, ...], lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

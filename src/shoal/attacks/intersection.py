@@ -171,8 +171,7 @@ class _Joint:
             sure, hits = 0, 0.0
             for rows, weights in self._weights(places, tables, first, size):
                 sure += int(people[rows][(weights > 0).sum(axis=1) == 1].sum())
-                best = weights >= weights.max(axis=1, keepdims=True) * (1 - 1e-9)
-                hits += truth.hits(rows, best)
+                hits += truth.hits(rows, weights >= weights.max(axis=1, keepdims=True) * (1 - 1e-9))
             found["attributes"][name] = {
                 "certain": counted(sure, len(persons)),
                 "right": counted(hits, len(persons)),
@@ -215,9 +214,7 @@ def places_of(rows: ShownRows, persons: np.ndarray) -> Links:
 
 
 def groups_of(places: Links) -> np.ndarray:
-    """(people,) equal where people are in the same single class; who is in several has a number of
-    their own, who is in none -1.
-    """
+    """(people,) equal for the same single class; who is in several is alone, who in none is -1."""
     own = places.class_count + np.arange(places.item_count)
     group = np.where(places.degrees == 0, -1, own)
     single = places.degrees == 1
@@ -259,9 +256,7 @@ class _Truth:
 
 
 def _table(rows: ShownRows, name: str) -> ClassValues | None:
-    """How many people of each class of a release have each value; None where it does not show the
-    attribute.
-    """
+    """How many people of each class have each value; None where a release shows none."""
     values = rows.values.get(name)
     if values is None:
         return None
@@ -313,11 +308,8 @@ class Newer:
 
     def shown_rows(self, earlier: Table, labels: np.ndarray, persons: np.ndarray) -> ShownRows:
         """The rows of another release; persons: in the numbers of this one's."""
-        values = {
-            name: self.codes_of(name, earlier.column(name))
-            for name in self.release.sensitive
-            if name in earlier.names
-        }
+        names = [name for name in self.release.sensitive if name in earlier.names]
+        values = {name: self.codes_of(name, earlier.column(name)) for name in names}
         return ShownRows(labels, persons, values)
 
 
@@ -377,9 +369,7 @@ def by_row(
     how: str,
     absence_is_known: bool = False,
 ) -> EarlierRelease:
-    """Aligned record by record; row_of: (n,) the row of each record of the newer release, negative
-    where there is none.
-    """
+    """Aligned record by record; row_of: (n,) each newer record's row, negative without one."""
     labels = np.where(row_of >= 0, rows.labels[row_of], ABSENT).astype(np.int64)
     unchanged = np.ones(len(labels), dtype=bool)
     for name, codes in rows.values.items():
@@ -398,8 +388,7 @@ def _by_person(newer: Newer, rows: ShownRows) -> EarlierRelease:
     for name, codes in rows.values.items():
         own = newer.release.sensitive[name]
         size = int(max(own.codes.max(initial=0), codes.max(initial=0))) + 2
-        shown = rows.persons * size + codes
-        unchanged &= np.isin(persons * size + own.codes, shown)
+        unchanged &= np.isin(persons * size + own.codes, rows.persons * size + codes)
     return EarlierRelease(rows, class_of[persons], unchanged, None, "subject")
 
 
@@ -453,11 +442,8 @@ def row_order(
     """
     if earlier.records != released.records and not rows:
         return None
-    names = [
-        a.name
-        for a in schema.with_role(Role.SENSITIVE, Role.PLAIN)
-        if a.name in earlier.names and a.name in released.names
-    ]
+    both = {*earlier.names} & {*released.names}
+    names = [a.name for a in schema.with_role(Role.SENSITIVE, Role.PLAIN) if a.name in both]
     before, now = rows or (np.arange(released.records),) * 2
     if not names or not len(now):
         return None

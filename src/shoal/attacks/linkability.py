@@ -40,9 +40,7 @@ class Linkability(Attack):
     )
 
     def run(self, scene: AttackScene) -> Findings:
-        """The first list's figures; those of further ones, of a given list and of an earlier
-        release below them.
-        """
+        """The first list's figures; below them those of others, a given one, earlier releases."""
         people = drawn(scene.people, scene.rng(self.number), most_drawn(scene))
         boxes = scene.release.boxes
         lists = [self._columns(boxes, text) for text in self.known] or [[*range(len(boxes.axes))]]
@@ -125,12 +123,8 @@ def _external(boxes: Boxes, listed: ExternalList) -> Findings:
     points[:, list(listed.columns)] = listed.points
     classes = none if listed.classes is None else listed.classes
     success, candidates = picks(boxes, points, classes, listed.columns)
-    found: Findings = {
-        "known": [boxes.names[j] for j in listed.columns],
-        "people": len(points),
-        "candidates": _candidates(candidates),
-        "success": None,
-    }
+    found: Findings = {"known": [boxes.names[j] for j in listed.columns], "people": len(points)}
+    found |= {"candidates": _candidates(candidates), "success": None}
     if listed.classes is None:
         return found | {"why": "the list has no subject column, so nobody knows who is who"}
     return found | {"success": mean_of(success)}

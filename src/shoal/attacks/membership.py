@@ -61,9 +61,7 @@ def _told_apart(inside: list[np.ndarray], outside: list[np.ndarray]) -> Findings
 
 
 def membership_scores(boxes: Boxes, points: np.ndarray) -> np.ndarray:
-    """(m,) how much more people the release shows where somebody stands than its columns alone
-    would; -inf where no class covers them.
-    """
+    """(m,) how much more people are shown at a place than by columns alone; -inf if uncovered."""
     inside = np.zeros(len(points))
     weights = np.log(np.maximum(boxes.people, 1)) - boxes.log_volumes()
     top = weights.max(initial=0.0)
@@ -104,9 +102,5 @@ def _presence(scene: AttackScene) -> Findings:
     if not len(people) or (fits < people).any():
         return {"presence": None}
     shares = people / fits
-    return {
-        "presence": {
-            "max": float(shares.max()),
-            "mean": weighted_sum(shares, people) / float(people.sum()),
-        }
-    }
+    mean = weighted_sum(shares, people) / float(people.sum())
+    return {"presence": {"max": float(shares.max()), "mean": mean}}

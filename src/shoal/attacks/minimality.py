@@ -29,17 +29,12 @@ class Minimality(Attack):
 
     def run(self, scene: AttackScene) -> Findings:
         """Tightness for every release; the other two parts where the method is understood."""
-        return {
-            **tightness(scene),
-            "optimality": optimality(scene),
-            "replay": replay(scene, self.number),
-        }
+        least, again = optimality(scene), replay(scene, self.number)
+        return {**tightness(scene), "optimality": least, "replay": again}
 
 
 def tightness(scene: AttackScene) -> Findings:
-    """Statements that tight cells imply about members, of all generalized cells of people; null
-    where the original refutes some.
-    """
+    """What tight cells imply about members, of all generalized cells; null where some is false."""
     boxes, labels = scene.release.boxes, scene.release.labels
     implied = refuted = cells = 0
     for j, axis in enumerate(boxes.axes):
@@ -51,10 +46,8 @@ def tightness(scene: AttackScene) -> Findings:
             refuted += int((~_somebody(scene, j, labels, label, lo, hi)).sum())
     found: Findings = {"implied": None, "false": refuted}
     if refuted:
-        found["why"] = (
-            "ranges are wider than the values in them, so their ends need not be anybody's value"
-        )
-        return found
+        why = "ranges are wider than the values in them, so their ends need not be anybody's value"
+        return found | {"why": why}
     return found | {"implied": counted(implied, cells)}
 
 
@@ -116,9 +109,7 @@ METHOD = "full-domain"
 
 
 def optimality(scene: AttackScene) -> Findings:
-    """People in classes that surely have a part below k one level lower; exact, null for any other
-    method, or a search that was cut short.
-    """
+    """People in classes that surely have a part below k a level lower; null if that is unknown."""
     made, k = scene.recoding, scene.required_k
     rounds = made.parameters.get("rounds", 0)
     # by the same rule of who is suppressed, which is all that is used here
@@ -152,8 +143,7 @@ def _children(boxes: Boxes, j: int, level: int) -> np.ndarray:
     """(classes,) into how many parts a class's cell falls one level lower."""
     above = _ancestors(boxes.axes[j], level - 1)
     begins = np.concatenate([[0], np.cumsum(above[1:] != above[:-1])])
-    hi = np.minimum(boxes.hi[:, j], len(above) - 1)
-    return begins[hi] - begins[boxes.lo[:, j]] + 1
+    return begins[np.minimum(boxes.hi[:, j], len(above) - 1)] - begins[boxes.lo[:, j]] + 1
 
 
 def _in_small_parts(scene: AttackScene, j: int, level: int, k: int) -> int:
@@ -216,9 +206,7 @@ def replay(scene: AttackScene, number: int) -> Findings:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """One class: share of assignments that are ruled out, gain in posterior, pairs; None where too
-    few assignments are left to tell.
-    """
+    """One class: share of assignments ruled out, gain in posterior, pairs; None of too few."""
 
     excluded: float
     posterior: float | None

@@ -220,8 +220,7 @@ class Marginal:
     def of_values(self, places: np.ndarray) -> np.ndarray:
         """P(v | s), (m, g)."""
         index = np.searchsorted(self.edges, places, side="right") - 1
-        found = np.where((index >= 0)[:, None], self.density[index], 0.0)
-        return (found + PRIOR) / self.whole
+        return (np.where((index >= 0)[:, None], self.density[index], 0.0) + PRIOR) / self.whole
 
 
 def marginals(boxes: Boxes, members: Members) -> list[Marginal]:
@@ -252,8 +251,7 @@ def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
     running = np.concatenate([np.zeros((1, members.count)), np.cumsum(steps, axis=0)])
     whole = people.sum(axis=0) + PRIOR * size
     inside = running[np.searchsorted(edges, stop)] - running[np.searchsorted(edges, first)]
-    of_cell = (inside + PRIOR * width) / whole
-    return Marginal(edges, density, whole, cell_of, of_cell)
+    return Marginal(edges, density, whole, cell_of, (inside + PRIOR * width) / whole)
 
 
 WORD = 64

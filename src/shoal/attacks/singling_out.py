@@ -102,20 +102,15 @@ def _owned(scene: AttackScene) -> Findings:
         rows = {}
         for j in linear:
             moved, of_class = snapped(boxes, j, grid, elsewhere[j])
-            moved_labels = np.where(labels >= 0, of_class[labels], -1)
-            left, _, _ = owned_ends(moved, people, moved_labels, [j])
-            rows[boxes.names[j]] = {
-                "owned": counted(left, before[j][1]),
-                "added_width": widened(boxes, j, grid),
-            }
+            left, _, _ = owned_ends(moved, people, np.where(labels >= 0, of_class[labels], -1), [j])
+            own, added = counted(left, before[j][1]), widened(boxes, j, grid)
+            rows[boxes.names[j]] = {"owned": own, "added_width": added}
         found["snap"].append({"grid": grid, "attributes": rows})
     return found
 
 
 def univariate(boxes: Boxes, people: People) -> tuple[Share, Share]:
-    """Of values published alone and the outermost ends, and of all values of the domains, the share
-    that exactly one person has.
-    """
+    """The share that exactly one person has, of values shown alone or outermost, and of all."""
     hits = tried = chances = domain = 0
     for j, axis in enumerate(boxes.axes):
         values, counts = people_with(people.points[:, j].astype(np.int64), people.persons)
@@ -152,8 +147,7 @@ def alone_with(release: ShownRelease, codes: np.ndarray) -> Share:
     persons = release.persons[kept]
     values, counts = people_with(keys, persons if release.subjects is not None else None)
     single = np.isin(keys, values[counts == 1])
-    alone = len(np.unique(persons[single]))
-    return counted(alone, n)
+    return counted(len(np.unique(persons[single])), n)
 
 
 # Ends of published intervals, which are values of members where a method publishes tight cells.
@@ -273,9 +267,7 @@ def same_elsewhere(boxes: Boxes, j: int) -> np.ndarray:
 
 
 def widened(boxes: Boxes, j: int, grid: int) -> float | None:
-    """How much wider a grid makes the cells of an axis, in the mean over people, as a share of its
-    domain.
-    """
+    """How much wider a grid makes an axis's cells, people's mean, as a share of its domain."""
     axis = boxes.axes[j]
     if axis.values < 2 or not boxes.people.sum():
         return None

@@ -291,8 +291,7 @@ Readers = dict[tuple[str, str], _Reader]
 
 def _spans(domain: Domain, column: pl.Series) -> np.ndarray:
     """First and last cell of every published text; (n, 2)."""
-    texts = column.unique().to_list()
-    spans = {text: domain.span(text) for text in texts}
+    spans = {text: domain.span(text) for text in column.unique().to_list()}
     return np.array([spans[text] for text in column.to_list()]).reshape(-1, 2)
 
 

@@ -60,12 +60,9 @@ def fuse(
             files.write(frame, Path(paths[name]))
         output = str(Path(folder) / "fused.parquet")
         messages = None if transcript is None else Path(transcript)
+        here = Agreement.from_dict(with_endpoints(agreed, {}, paths), agreed.base)
         certificate = fuse_file(
-            Agreement.from_dict(with_endpoints(agreed, {}, paths), agreed.base),
-            output,
-            transcript=messages,
-            require_together=require_together,
-            progress=progress,
+            here, output, transcript=messages, require_together=require_together, progress=progress
         )
         published = files.read(output).frame
     certificate = certificate.extended(output=None)
@@ -231,13 +228,8 @@ def _command(
     release = _release_of(name, folder, output)
     release.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "shoal", "party", "run", name, str(local)]
-    options = {
-        "--ledger": folder / "ledgers",
-        "--keys": folder,
-        "--folder": folder / name,
-        "-o": release,
-        **({} if transcript is None else {"--transcript": transcript}),
-    }
+    options = {"--ledger": folder / "ledgers", "--keys": folder, "--folder": folder / name}
+    options |= {"-o": release} | ({} if transcript is None else {"--transcript": transcript})
     return command + [str(word) for option in options.items() for word in option]
 
 
@@ -383,11 +375,9 @@ def _listen(
 
 def _error_of(party: PartyProcess, status: int) -> ShoalError:
     """The error that a party ended with, in its own words."""
-    lines = _last_words(party)
-    error = _ERRORS.get(status, PartyError)
-    if not lines:
-        return error(f"party '{party.name}': ended with status {status}; run again to resume")
-    return error(lines[0], lines[1:])
+    nothing = f"party '{party.name}': ended with status {status}; run again to resume"
+    first, *others = _last_words(party) or [nothing]
+    return _ERRORS.get(status, PartyError)(first, others)
 
 
 def say_recoverable() -> None:

@@ -254,13 +254,9 @@ def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
     points = []
     for identity in ids:
         digest = hashlib.sha512(_HASH + agreement + identity.encode()).digest()
-        halves = (
-            nacl.crypto_core_ed25519_from_uniform(digest[:32]),
-            nacl.crypto_core_ed25519_from_uniform(digest[32:]),
-        )
-        points.append(
-            nacl.crypto_scalarmult_ed25519_noclamp(secret, nacl.crypto_core_ed25519_add(*halves))
-        )
+        halves = map(nacl.crypto_core_ed25519_from_uniform, (digest[:32], digest[32:]))
+        point = nacl.crypto_core_ed25519_add(*halves)
+        points.append(nacl.crypto_scalarmult_ed25519_noclamp(secret, point))
     return b"".join(points)
 
 

@@ -110,10 +110,8 @@ class Questions:
                     self._found.compare(j, under[child == c], span, who)
                 continue
             is_refused = True
-            is_published = (self._found.final[j][under] == (lo, hi)).all()
-            self._demand(
-                bool(is_published), owner, "a step that was refused, and done all the same"
-            )
+            is_published = bool((self._found.final[j][under] == (lo, hi)).all())
+            self._demand(is_published, owner, "a step that was refused, and done all the same")
             self._refuse(owner, self._groups[under] * len(children) + child, under)
         self._demand(not accepted, owner, "steps to be judged that no batch says")
 

@@ -97,11 +97,8 @@ def make_folder(folder: Path, what: str) -> None:
 
 def check_not_read(agreement: Agreement, *outputs: str | Path) -> None:
     """Raises InputError where a party reads a file that would be written."""
-    tables = [
-        str(agreement.base / party.table)
-        for party in agreement.model.parties
-        if party.table is not None
-    ]
+    named = (party.table for party in agreement.model.parties if party.table is not None)
+    tables = [str(agreement.base / table) for table in named]
     read = {Path(name).resolve() for name in (*tables, *agreement.policy.files)}
     for output in outputs:
         if Path(output).resolve() in read:

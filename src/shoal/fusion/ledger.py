@@ -113,8 +113,7 @@ class Recalled:
     def of(cls, past: PastFusions, ids: list[str], k: int) -> "Recalled":
         """Raises InputError where people come again under ids that are spelled otherwise."""
         known, people = (pl.Series([*names], dtype=pl.String) for names in (past.atom_of, ids))
-        taken = taken_for_others(people, known)
-        refuse_spelling("earlier fusions", "this fusion", taken)
+        refuse_spelling("earlier fusions", "this fusion", taken_for_others(people, known))
         atoms = np.array([past.atom_of.get(id_, 0) for id_ in ids], dtype=np.int64)
         return cls(past, ids, atoms, may_be_published(atoms, past.sizes, k))
 
@@ -147,12 +146,8 @@ class Recalled:
         return PastFusions(said.hexdigest(), self.past.fusions + 1, sizes, atom_of)
 
     def facts(self, after: PastFusions) -> dict[str, Any]:
-        return {
-            "before": self.past.hash,
-            "now": after.hash,
-            "fusions": after.fusions,
-            "withheld": self.withheld,
-        }
+        known = {"before": self.past.hash, "now": after.hash}
+        return {**known, "fusions": after.fusions, "withheld": self.withheld}
 
 
 def recalled_by_all(

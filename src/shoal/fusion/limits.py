@@ -118,9 +118,8 @@ def parse_roll(content: bytes) -> dict[str, Any]:
     roll = parse_json(content, _MOST_ROLL)
     if type(roll) is not dict or set(roll) != {"records", "label"}:
         raise ValueError
-    if not is_count(roll["records"]) or roll["records"] > MOST_RECORDS:
-        raise ValueError
-    if type(roll["label"]) is not bool:
+    is_known = is_count(roll["records"]) and roll["records"] <= MOST_RECORDS
+    if not is_known or type(roll["label"]) is not bool:
         raise ValueError
     return dict(roll)
 

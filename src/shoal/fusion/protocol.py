@@ -133,8 +133,7 @@ class PartyProtocol:
         """Loads the compiled loops before anybody waits for them; a small table needs none."""
         if self._input is None or len(self._input.ids) <= FEW_ROWS:
             return
-        first_row = np.zeros(4, dtype=np.int64)
-        own = {j: cells[first_row] for j, cells in self._input.cells.items()}
+        own = {j: cells[np.zeros(4, dtype=np.int64)] for j, cells in self._input.cells.items()}
         with numba_kernels.always(compiled=True):
             self._party(own, np.arange(4), {}, None, None).warm_up()
 
@@ -385,18 +384,16 @@ class PartyProtocol:
 
     def _require_judged(self, judged: tuple[np.ndarray, int] | None) -> None:
         """Raises InfeasibleError where all people have too few values, as the judge says."""
-        if self._agreement.judge is None:
+        sensitive, judge = self._agreement.model.sensitive, self._agreement.judge
+        if judge is None:
             return
-        sensitive = self._agreement.model.sensitive
         assert sensitive is not None
 
         def verdict_on_all() -> bytes:
             assert judged is not None
             return VALID if len(np.unique(judged[0])) >= judged[1] else REFUSED
 
-        verdict = self._conversation.said(
-            self._agreement.judge, MessageKind.VERDICT, verdict_on_all
-        )
+        verdict = self._conversation.said(judge, MessageKind.VERDICT, verdict_on_all)
         require_values(sensitive.attribute, sensitive.l, holds=verdict == VALID)
 
     def _instruct_steps(self, party: BiddingParty, winner: str, won: Won) -> None:

@@ -55,11 +55,8 @@ def winner_of(steps: Sequence[int], owners: int, ahead: int) -> tuple[int, int]:
     Raises PartyError where they are not those of one winner.
     """
     most = max(steps, default=0)
-    if (
-        len(steps) not in (0, owners)
-        or not all(0 <= count <= ahead for count in steps)
-        or sum(steps) != most
-    ):
+    are_possible = len(steps) in (0, owners) and all(0 <= count <= ahead for count in steps)
+    if not are_possible or sum(steps) != most:
         raise PartyError(
             "the secure maximum: its result is impossible, so another party's messages 'shares'"
             " were wrong; the run ends"

@@ -129,8 +129,7 @@ def person_losses(release: LinkedRelease, tables: LinkedTables, owners: np.ndarr
         had, left = _rows_of_people(release, tables, owners, name)
         person = owners[release.view.person_of[name]]
         for column in shown.columns:
-            widths = column.widths[column.codes]
-            lost += np.bincount(person, widths, len(owners)) + (had - left)
+            lost += np.bincount(person, column.widths[column.codes], len(owners)) + (had - left)
             cells += had
     return lost / np.maximum(cells, 1)
 

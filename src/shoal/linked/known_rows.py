@@ -18,7 +18,7 @@ finds such a row in the cells of another node alone looks for the wrong people.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -63,25 +63,13 @@ class ValueTrees:
         """The trees of several tables, none of whose rows share a group."""
         nodes = np.cumsum([0, *(len(tree.parent) for tree in trees)])
         groups = np.cumsum([0, *(int(tree.group.max(initial=-1)) + 1 for tree in trees)])
-        moved = [
-            cls(
-                tree.leaf + node,
-                np.where(tree.group < 0, -1, tree.group + group),
-                np.where(tree.parent < 0, -1, tree.parent + node),
-                tree.first,
-                tree.last,
-                tree.width,
-            )
-            for tree, node, group in zip(trees, nodes, groups, strict=False)
-        ]
-        return cls(
-            np.concatenate([tree.leaf for tree in moved]),
-            np.concatenate([tree.group for tree in moved]),
-            np.concatenate([tree.parent for tree in moved]),
-            np.concatenate([tree.first for tree in moved]),
-            np.concatenate([tree.last for tree in moved]),
-            np.concatenate([tree.width for tree in moved]),
-        )
+        moved = []
+        for tree, node, first_group in zip(trees, nodes, groups, strict=False):
+            group = np.where(tree.group < 0, -1, tree.group + first_group)
+            parent = np.where(tree.parent < 0, -1, tree.parent + node)
+            moved.append(replace(tree, leaf=tree.leaf + node, group=group, parent=parent))
+        names = [one.name for one in fields(cls)]
+        return cls(**{n: np.concatenate([getattr(tree, n) for tree in moved]) for n in names})
 
     @property
     def nodes(self) -> int:
@@ -209,11 +197,8 @@ class _Nodes:
 
     def __init__(self, about: KnownRows, rows: np.ndarray, k: int, m: int) -> None:
         self.trees, self._k, self._m = about.trees, k, m
-        keys, first, self.of_row = np.unique(
-            about.trees.group[rows] * about.trees.nodes + about.trees.leaf[rows],
-            return_index=True,
-            return_inverse=True,
-        )
+        nodes = about.trees.group[rows] * about.trees.nodes + about.trees.leaf[rows]
+        keys, first, self.of_row = np.unique(nodes, return_index=True, return_inverse=True)
         self.group, self.position = np.divmod(keys, about.trees.nodes)
         self.klass, self._counted = about.klass[rows[first]], about.counted[rows[first]]
         self._withheld = about.withheld[rows[first]]
@@ -313,11 +298,8 @@ class _Nodes:
         held = slice(int(self._begins[-1]))
         self._node, self._times = self._node[held], self._times[held]
         first = stays[first]
-        self.group, self.position, self.klass = (
-            self.group[first],
-            position[first],
-            self.klass[first],
-        )
+        self.group, self.position = self.group[first], position[first]
+        self.klass = self.klass[first]
         self._counted, self._withheld = self._counted[first], self._withheld[first]
         self._count()
 

@@ -32,8 +32,7 @@ class Hulls:
 
 def anchor_of(tables: LinkedTables) -> EncodedAttribute:
     """The day from which each person's dates count."""
-    attributes = tables.people.encoded.attributes
-    return next(one for one in attributes if one.attribute.name == ANCHOR)
+    return next(one for one in tables.people.encoded.attributes if one.attribute.name == ANCHOR)
 
 
 def step_of(tables: LinkedTables) -> int:
@@ -138,11 +137,6 @@ def _columns(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> Iterator[
                 known = np.flatnonzero((klass >= 0) & ~np.isnan(offset + anchors[person]))
                 shown = known[slots[name][known] >= 0]
                 dates_of = (offset + anchors[person])[known].astype(np.int64)
-                pairs = np.unique(np.stack([klass[known], dates_of]), axis=1)
-                yield _Dates(
-                    pairs[0],
-                    pairs[1],
-                    slots[name][shown].astype(np.int64),
-                    klass[shown],
-                    offset[shown].astype(np.int64),
-                )
+                classes, dates_known = np.unique(np.stack([klass[known], dates_of]), axis=1)
+                slot, offsets = slots[name][shown].astype(np.int64), offset[shown].astype(np.int64)
+                yield _Dates(classes, dates_known, slot, klass[shown], offsets)

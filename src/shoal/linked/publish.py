@@ -17,7 +17,7 @@ from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.linked.reading import described_output
 from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.format import Format
-from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
+from shoal.connectors.linked_drafts import LinkedOutput
 from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
@@ -93,7 +93,8 @@ def publish_linked(
     tables, recoded, seconds = _recoded(own, problem, progress)
     with traces.private_draft(trace) as unfinished, target.draft(replace) as draft:
         progress("writing the release")
-        _write(recoded, draft, target, problem)
+        frames = _as_written(recoded, problem, target.kind.kind)
+        draft.write(frames, policy.tables.output_dialect(target.kind, None, target.kind))
         progress("reading the release back")
         back = linked_files.read_linked_drafts(draft.tables, problem)
         audit = _audit(back, problem, tables, recoded, progress)
@@ -157,8 +158,7 @@ def _recoded(
     progress("recoding")
     asked = description.policy_sha256(policy, VERB, without=("write",))
     drawn = unforeseen(own, f"{policy.model.seed} {asked}", require_key(policy.model), templates)
-    drafts = recode(tables, templates, promises.k, drawn)
-    return tables, drafts, seconds
+    return tables, recode(tables, templates, promises.k, drawn), seconds
 
 
 def unforeseen(
@@ -180,18 +180,6 @@ def unforeseen(
     return np.random.default_rng(list(digest.digest()))
 
 
-def _write(
-    recoded: Mapping[str, DraftTable],
-    draft: LinkedDraft,
-    target: LinkedOutput,
-    problem: LinkedProblem,
-) -> None:
-    """Puts all tables into the draft."""
-    place = target.kind
-    frames = _as_written(recoded, problem, place.kind)
-    draft.write(frames, problem.policy.tables.output_dialect(place, None, place))
-
-
 def _as_written(
     recoded: Mapping[str, DraftTable], problem: LinkedProblem, kind: Format | None
 ) -> dict[str, pl.DataFrame]:
@@ -209,9 +197,7 @@ def _audit(
     drafts: Mapping[str, DraftTable],
     progress: Progress,
 ) -> LinkedAudit:
-    """The audit of what was written, with the faults that only who made it can find, and who pays
-    for it.
-    """
+    """The audit of what was written, with faults that only its maker can find, and who pays."""
     owners = drafts[PEOPLE].rows
     audit = measure_linked(back, problem, tables, progress, owners=owners)
     behind = {name: one.rows for name, one in drafts.items()}
@@ -221,5 +207,4 @@ def _audit(
     }
     paid = None if any(faults.values()) else paid_by_people(audit.release, tables, owners)
     linked = audit.certificate["linked"] | {"paid": paid}
-    certificate = audit.certificate.extended(faults=faults, linked=linked)
-    return replaced(audit, certificate=certificate)
+    return replaced(audit, certificate=audit.certificate.extended(faults=faults, linked=linked))

@@ -60,14 +60,15 @@ class _Recoder:
 
     def tables(self) -> dict[str, DraftTable]:
         keys: dict[str, pl.Series] = {}
-        places: dict[str, np.ndarray] = {}
+        places: dict[str, np.ndarray] = {}  # where each row stands among those that are published
         drafts = {}
         for table in self.tree.tables:
             if table.separator is not None:
                 continue
             above = None if table.parent is None else places[table.parent]
             order = self._order(table, above, keys)
-            places[table.name] = _places(order, self._rows[table.name].count)
+            places[table.name] = np.zeros(self._rows[table.name].count, np.int64)
+            places[table.name][order] = np.arange(len(order))
             shown = pl.DataFrame([cells.gather(order) for cells in self._cells(table)])
             drafts[table.name] = DraftTable(self._linked(table, order, keys, shown), order)
         return drafts
@@ -121,11 +122,10 @@ class _Recoder:
         schema = table.schema
         shown = Boxes().tables(rows.table, rows.encoded, Partition(labels, count), schema)[""]
         spans = Recoding.of(labels, count, rows.encoded.attributes)
+        day_spans = spans
         if self.tree.anchor is not None and self.tree.anchor.is_exact:
             own = np.arange(rows.count, dtype=np.int32)
             day_spans = Recoding.of(own, rows.count, rows.encoded.attributes)
-        else:
-            day_spans = spans
         for j, encoded in enumerate(rows.encoded.attributes):
             name = encoded.attribute.name
             if name == linked.ANCHOR:
@@ -210,13 +210,6 @@ class _Recoder:
             iso_days(self._moved).zip_with(has_day, none).alias(linked.ANCHOR),
             hull.zip_with(has_day, none).alias(linked.HULL),
         )
-
-
-def _places(order: np.ndarray, rows: int) -> np.ndarray:
-    """(rows,) where each row stands among those that are published."""
-    places = np.zeros(rows, np.int64)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def days_shown(

@@ -204,11 +204,8 @@ def match_lines(found: Sequence[HierarchyMatch]) -> Iterator[str]:
 
 def _row(match: HierarchyMatch) -> tuple[str, ...]:
     own = match.coverage
-    if own is None:
-        column, covered = "no column", "0.0 %"
-    else:
-        column, covered = own.column, f"{100 * own.rows:.1f} %"
-    return match.file, column, _found(match), covered, str(match.steps)
+    column, rows = ("no column", 0.0) if own is None else (own.column, own.rows)
+    return match.file, column, _found(match), f"{100 * rows:.1f} %", str(match.steps)
 
 
 def _found(match: HierarchyMatch) -> str:
@@ -339,11 +336,8 @@ def risk_lines(risk: Risk) -> Iterator[str]:
 
 def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
     """Whom few columns single out, and how likely who is alone is re-identified."""
-    sizes = [
-        f"{count:,} of {size} column{'s' if size > 1 else ''}"
-        for size, count in found.sizes.items()
-        if count
-    ]
+    known = {size: count for size, count in found.sizes.items() if count}
+    sizes = [f"{count:,} of {counted_text(size, 'column')}" for size, count in known.items()]
     yield (
         f"up to {found.largest} columns single out {found.people:,} {risk.unit}; minimal sets:"
         f" {', '.join(sizes) or 'none'}"

@@ -211,11 +211,8 @@ def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows += [*_by("membership", _member(found, counted)), *_by("minimality", _method(found))]
     rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
-    rows += [
-        Row(question, name, "", why=skipped[name], attack=name)
-        for question, name in OF
-        if name in skipped
-    ]
+    left_out = (one for one in OF if one[1] in skipped)
+    rows += [Row(of, name, "", why=skipped[name], attack=name) for of, name in left_out]
     rows = [replace(row, among=counted) if row.among == PEOPLE else row for row in rows]
     return sorted(rows, key=lambda row: QUESTIONS.index(row.question))
 
@@ -276,9 +273,7 @@ NO_CONTROL = gettext(
 
 
 def grounds(certificate: Certificate) -> list[str]:
-    """Whether attacks knew which published row is whose, and had nobody to compare with; earlier
-    certificates do not state it.
-    """
+    """Whether attacks knew whose row is whose, and had others to compare with, where stated."""
     tried = certificate["attacks"]
     known, control = tried.get("aligned"), tried.get("control")
     found = [] if known is None else [ALIGNED if known else NOT_ALIGNED]
@@ -340,9 +335,7 @@ def ranked(
 
 
 def must_be_accepted(certificate: Certificate) -> list[Row]:
-    """What must be accepted in words: much was found, or may have been, and the policy does not
-    judge it.
-    """
+    """What must be accepted in words: it is or may be much, and the policy does not judge it."""
     return [row for row in worst_first(certificate) if _asks_for_words(certificate, row)]
 
 
@@ -371,9 +364,7 @@ def how_much(words: Collection[str]) -> str:
 
 
 def worst_first(certificate: Certificate) -> list[Row]:
-    """The rows that matter most first: how much was found, what it harms, and the gain over others
-    where they were compared.
-    """
+    """The rows that matter most first: by how much was found, what it harms, and the gain."""
 
     def place(row: Row) -> tuple[int, int, float]:
         harm = HARMS[QUESTIONS.index(row.question)]
@@ -425,13 +416,14 @@ def _singled_out(found: Findings) -> Iterator[Row]:
     shares = attack["isolate"], attack["control"], attack["interior"], attack["gain"]
     yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why, among=TRIES)
     for name, share in attack["alone"].items():
+        known = shown = name
+        if name == ALL_PLAIN:
+            known = gettext("values of all columns that are published as they are")
+            shown = gettext("all plain columns")
         sentence = gettext(
             "whoever also knows their {name} finds them, as the only ones of their class with it",
-            name=gettext("values of all columns that are published as they are")
-            if name == ALL_PLAIN
-            else name,
+            name=known,
         )
-        shown = gettext("all plain columns") if name == ALL_PLAIN else name
         label = gettext("alone with {name}", name=shown)
         yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
 
@@ -597,10 +589,8 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
         right=right,
         more=more,
     )
-    whom = gettext("its false alarms")
-    yield Row(
-        QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership", others=whom
-    )
+    asked: Findings = {"measure": "membership", "others": gettext("its false alarms")}
+    yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, **asked)
 
 
 def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
@@ -682,9 +672,7 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
 
 
 def _among(number: Number) -> int:
-    """How many a share is said of: 100, or, close to none and all, 1,000 or all who were counted,
-    where they are fewer.
-    """
+    """How many a share is said of: 100, or, close to none and all, 1,000 or all if fewer."""
     share = _parts(number)[0] or 0
     if not (0 < share < 0.01 or 0.99 < share < 1):
         return 100
@@ -759,9 +747,7 @@ def _figure(number: Number) -> tuple[str, str]:
 
 
 def bars(certificate: Certificate) -> list[tuple[str, list[tuple[float, float, float] | None]]]:
-    """For a chart: each row that found anybody with its members', others' and chance's share, in
-    percent, with the ends of their intervals.
-    """
+    """For a chart: of each row that found anybody the shares in percent, with their intervals."""
     found = []
     for row in rows_of(certificate):
         numbers = (row.member, row.control, row.chance)
@@ -784,9 +770,7 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
 def attack_section(
     certificate: Certificate, always: bool = False, accepted: Collection[str] | None = None
 ) -> Content:
-    """What `attacks.html.j2` takes. always: with its questions even where nothing was tried.
-    accepted: as of `ranked`.
-    """
+    """What `attacks.html.j2` takes. always: even if nothing was tried. accepted: of `ranked`."""
     found = bars(certificate)
     return {
         "attacks": page_content(certificate, always),
@@ -811,17 +795,14 @@ UNASKED = {
 
 
 def which_tried(certificate: Certificate) -> str:
-    """How many of the attacks that there are were tried, and which were not, and why; empty if all
-    were, or none.
-    """
+    """How many attacks were tried, which were not, and why; empty if all were, or none."""
     found = certificate.get("attacks") or {}
     if certificate.get("linked") and rows_of(certificate):
+        others = ", ".join(sorted({*registry.attacks()} - {"linkability"}))
         return gettext(
             "People were matched with all their rows, as linkability does; not tried on linked"
             " tables: {others}.",
-            others=", ".join(
-                name.replace("-", " ") for name in sorted({*registry.attacks()} - {"linkability"})
-            ),
+            others=others.replace("-", " "),
         )
     lacking: dict[str, list[str]] = {}
     for name, why in _reasons(certificate).items():

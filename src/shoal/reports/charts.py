@@ -127,9 +127,7 @@ class Chart:
     room: float = 0.0
 
     def on_page(self) -> tuple[list[Shape], list[Text]]:
-        """All that a page draws, axes and legend included, in points from the upper left corner; a
-        line of text each.
-        """
+        """All that a page draws, in points from the upper left corner; a line of text each."""
         x, y = self.x, self.y
         left = max(map(text_width, y.ticks.values()), default=0) + (20 if y.label else 7)
         right = max(self.room, max(map(text_width, x.ticks.values()), default=0) / 2)
@@ -161,9 +159,7 @@ class Chart:
         return [*shapes, *marks], [*lines, *names]
 
     def _legend(self, left: float) -> tuple[list[Shape], list[Text], float]:
-        """The marks and names of the legend on as many lines as they need, and the room above the
-        axes with it.
-        """
+        """The legend's marks and names on as many lines as they need; the room above the axes."""
         named = [shape for shape in self.shapes if shape.name]
         widths = [text_width(shape.name) + 30 for shape in named]
         start = max(0.0, min(left, WIDTH - sum(widths)))
@@ -190,9 +186,7 @@ def _lines(text: Text, x: float, y: float) -> list[Text]:
 
 
 def boxes(left: ArrayLike, right: ArrayLike, low: ArrayLike, high: ArrayLike) -> np.ndarray:
-    """Rectangles between these sides; (m, 4, 2) float64, the corners of each from low left on to
-    the right.
-    """
+    """Rectangles between these sides; (m, 4, 2) float64, corners from low left to the right."""
     x0, x1, y0, y1 = np.broadcast_arrays(np.atleast_1d(left), right, low, high)
     return np.array([[x0, x1, x1, x0], [y0, y0, y1, y1]], dtype=np.float64).T
 
@@ -217,9 +211,7 @@ def _letter_width(letter: str) -> float:
 
 
 def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str) -> Chart:
-    """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is
-    counted.
-    """
+    """How many classes have how many of a unit. sizes, counts: (m,) as of `class_sizes`."""
     most = _usual_size(sizes, counts)
     usual = sizes <= most
     # one bar per size, or per as many neighbouring sizes as keep it to MOST_BARS
@@ -233,8 +225,7 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
     if asked is not None:  # a class left of the line would have too few
         at = asked - 0.6
         low = min(at, low)
-        line = line_of([at, at], [0, y.high])
-        shapes.append(Shape(line, "mark", width=1.4, is_dashed=True))
+        shapes.append(Shape(line_of([at, at], [0, y.high]), "mark", width=1.4, is_dashed=True))
         text = gettext("k = {asked} asked", asked=asked)
         texts.append(Text(at, y.high, text, 0, -7, "mark"))
     low -= 0.02 * (edges[-1] - low)
@@ -294,12 +285,9 @@ def risks_chart(certificate: Mapping[str, Any]) -> Chart | None:
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
-    """The greatest size to draw: all of them, unless a few classes are far larger than the
-    others.
-    """
-    usual = max(
-        int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())]), 2 * int(sizes.min())
-    )
+    """The greatest size to draw: the greatest, unless a few classes are far larger than others."""
+    most = int(sizes[np.searchsorted(np.cumsum(counts), 0.98 * counts.sum())])
+    usual = max(most, 2 * int(sizes.min()))
     return usual if sizes.max() > 3 * usual else int(sizes.max())
 
 
@@ -355,8 +343,7 @@ def labels_chart(
             _bars(after, 0.2, 0.18, "after", RELEASE),
         ]
     x = axis_up_to(gettext("% of the records"), max(shape.points.max() for shape in bars), most=7)
-    height = 61 + 21 * len(labels)
-    return Chart(title, _told(labels, before, after), height, x, _rows(labels), bars)
+    return Chart(title, _told(labels, before, after), 61 + 21 * len(labels), x, _rows(labels), bars)
 
 
 def _bars(lengths: Numbers, middle: float, half: float, colour: str, name: str = "") -> Shape:

@@ -245,11 +245,8 @@ def style(i: int) -> dict[str, Any]:
 def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, float]:
     """The figure at every k at which the method has a release; a logarithm leaves zeros out."""
     found = {row.k: curves.value(row) for row in comparison.releases if row.label == method}
-    return {
-        k: v
-        for k, v in found.items()
-        if v is not None and np.isfinite(v) and (v > 0 or not curves.is_log)
-    }
+    known = {k: v for k, v in found.items() if v is not None and np.isfinite(v)}
+    return {k: v for k, v in known.items() if v > 0 or not curves.is_log}
 
 
 # Names at the ends of curves
@@ -269,8 +266,7 @@ def _names(
     leaders, texts = [], []
     for (i, _, end), lines, place in zip(named, names, places, strict=True):
         at = y.number_at(place)
-        leader = charts.line_of([end[0], beside], [end[1], at])
-        colour = style(i)["colour"]
+        leader, colour = charts.line_of([end[0], beside], [end[1], at]), style(i)["colour"]
         leaders.append(charts.Shape(leader, colour, width=0.6, opacity=0.5, is_dashed=True))
         # a thin letter needs more contrast than a curve
         texts.append(charts.Text(beside, at, "\n".join(lines), 7))

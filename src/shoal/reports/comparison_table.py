@@ -105,9 +105,7 @@ def table_of(comparison: Comparison) -> list[list[str]]:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """What loses least, what to take, what is broken, what can't be reached, and what the figures
-    are.
-    """
+    """What loses least, is advised, broken or out of reach, and what the figures are."""
     ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
     best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]
     advice = comparison.recommendation
@@ -174,14 +172,8 @@ def _promise(title: str) -> FigureColumn:
             return NONE
         return _figure(promise["measured"]) + ("" if promise["holds"] else " BROKEN")
 
-    return FigureColumn(
-        title,
-        gettext(
-            "What was measured of the promise of {title}, in the class where it is worst.",
-            title=title,
-        ),
-        text,
-    )
+    means = gettext("What was measured of the promise of {title}, in the class where it is worst.")
+    return FigureColumn(title, means.format(title=title), text)
 
 
 LOSS = _measure("gcp", "gcp", percent, MEASURES["gcp"])

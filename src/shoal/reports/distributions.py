@@ -248,17 +248,11 @@ class SafeColumn:
         members = tuple(np.flatnonzero(of_leaf == i) for i in top)
         # a single bar tells little: only where there is nothing better
         coverage = min(coverage, ENOUGH) if len(top) > 1 else coverage * SINGLE
-        return _Bars(
-            tuple(level.labels[first[i]] for i in top),
-            members,
-            tuple(float(size[i]) for i in top),
-            coverage,
-        )
+        labels = tuple(level.labels[first[i]] for i in top)
+        return _Bars(labels, members, tuple(float(size[i]) for i in top), coverage)
 
     def _spread_over_leaves(self, leaves: int) -> np.ndarray:
-        """Records of the release, each spread evenly over the leaves its cell covers; (leaves,)
-        float64.
-        """
+        """(leaves,) float64, the release's records, each spread evenly over its cell's leaves."""
         valued = ~np.isnan(self.column.lo)
         lo = np.clip(self.column.lo[valued], 0, leaves - 1).astype(np.int64)
         hi = np.clip(self.column.hi[valued], 0, leaves - 1).astype(np.int64)
@@ -321,10 +315,8 @@ class SafeColumn:
             behind = people[starts[-1] : i].sum()
             if people[i] >= self.least or behind >= self.least:
                 starts.append(i)
-        ends = [*starts[1:], len(people)]
-        return edges[[*starts, len(people)]], [
-            slice(a, b) for a, b in zip(starts, ends, strict=True)
-        ]
+        ends = [*starts, len(people)]
+        return edges[ends], [slice(a, b) for a, b in pairwise(ends)]
 
     # Both
 
@@ -380,9 +372,7 @@ def _tree_levels(tree: Hierarchy, public: set[str] | None) -> Iterator[_Level]:
 
 
 def _public_labels(tree: Hierarchy, cells: tuple[str, ...]) -> set[str]:
-    """What the release shows of a tree that was made from the data: published labels and all above
-    them.
-    """
+    """What the release shows of a tree made from the data: published labels and all above them."""
     public = set(cells)
     above = set()
     for cell in cells:
@@ -398,10 +388,9 @@ def _public_labels(tree: Hierarchy, cells: tuple[str, ...]) -> set[str]:
 
 
 def round_edges(lo: float, hi: float, whole: bool) -> np.ndarray:
-    """Ends of at most about MOST_INTERVALS equal intervals at round numbers that cover lo..hi; (m +
-    1,) float64.
+    """Ends of at most about MOST_INTERVALS equal intervals at round numbers that cover lo..hi.
 
-    whole: an interval a..b holds the whole numbers a to b - 1.
+    whole: an interval a..b holds the whole numbers a to b - 1. Returns (m + 1,) float64.
     """
     wide = (hi - lo + 1) if whole else (hi - lo) or max(abs(lo), 1.0)
     step = step_of(20 * wide / MOST_INTERVALS)
@@ -414,9 +403,7 @@ def round_edges(lo: float, hi: float, whole: bool) -> np.ndarray:
 def spread_over_intervals(
     lo: np.ndarray, hi: np.ndarray, weights: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """The weights of spans lo..hi, each spread evenly over its width, by interval; (len(edges) -
-    1,) float64.
-    """
+    """(intervals,) float64, the weights of spans lo..hi, each spread evenly over its width."""
     width = hi - lo
     below = np.empty(len(edges))
     for i, edge in enumerate(edges):

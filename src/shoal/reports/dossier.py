@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -112,9 +113,7 @@ def json_path(page: Path) -> Path:
 
 
 def write_dossier(found: Dossier, path: Path) -> None:
-    """The page, and the same as JSON beside it, with the page's hash, so that a signature of the
-    JSON is of both; each whole or not at all.
-    """
+    """The page, and JSON with its hash, so a signature of that is of both; whole or not at all."""
     shown = {**_content(found), "json_name": json_path(path).name}
     page = render_template("dossier.html.j2", shown)
     signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
@@ -232,9 +231,7 @@ MOST_GRAVE = 2  # findings in the first box
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
-    """What fails, the worst grave findings, and releases that could not be judged with this one;
-    and whether each is accepted.
-    """
+    """What fails, the worst grave findings, releases that were not judged; whether accepted."""
     accepted = accepted_in_words(found.content)
     grave = sorted(certificate.grave, key=lambda one: one.column is not None)
     more = len(grave) - MOST_GRAVE
@@ -318,8 +315,7 @@ FACTS = {
 
 def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Who is one person, how rows stand, which other releases there are, and who signed."""
-    columns = certificate.get("columns") or []
-    names = ", ".join(c["name"] for c in columns if c["role"] == "subject")
+    names = ", ".join(c["name"] for c in certificate.get("columns") or [] if c["role"] == "subject")
     subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
     people = ngettext("{count} person", "{count} people", subjects)
     records = ngettext("{count} record", "{count} records", out)
@@ -449,15 +445,9 @@ def _answers(
 def _profiles(found: Dossier, certificate: Certificate) -> Iterator[Content]:
     for profile in found.profiles:
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
-        words = {
-            (clause.clause, state): [
-                _answer(certificate, one["field"])
-                for one in fields
-                if (one["clause"], one["state"]) == (clause.clause, state)
-            ]
-            for clause in profile.clauses
-            for state in (ANSWERED, OPEN)
-        }
+        words: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for one in fields:
+            words[one["clause"], one["state"]].append(_answer(certificate, one["field"]))
         clauses = [
             (one, words[one.clause, ANSWERED], words[one.clause, OPEN]) for one in profile.clauses
         ]

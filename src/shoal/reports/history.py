@@ -128,9 +128,7 @@ def write_report(
 
 
 def over_time(history: np.ndarray) -> list[tuple[str, charts.Chart]]:
-    """Loss, delay, use of earlier clusters and size of new ones, each against records that have
-    left.
-    """
+    """Loss, delay, use of earlier clusters and size of new ones, by records that have left."""
     if not len(history):
         return []
     kinds = dict(zip(KINDS, history[:, : len(KINDS)].T, strict=True))

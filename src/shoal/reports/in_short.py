@@ -244,13 +244,8 @@ def _of_sensitive(certificate: Certificate, promise: PromiseReport) -> str:
         whole = gettext("all records")
         if promise.get("to") == "reference":
             whole = gettext("the reference table")
-        return gettext(
-            "{among}, {about} is spread as in {whole}, but for at most {found}",
-            among=among,
-            about=about,
-            whole=whole,
-            found=percent_text(found),
-        )
+        said = gettext("{among}, {about} is spread as in {whole}, but for at most {found}")
+        return said.format(among=among, about=about, whole=whole, found=percent_text(found))
     if model == "individual-risk":
         return gettext(
             "By the weights of the sample, a list of the whole population names nobody with more"
@@ -264,11 +259,8 @@ def _of_sensitive(certificate: Certificate, promise: PromiseReport) -> str:
             found=percent_text(found),
             by=gettext(", or somebody of their household") if promise.get("households") else "",
         )
-    return gettext(
-        "{model}{about} holds as well",
-        model=model,
-        about=gettext(" of {about}", about=about) if about else "",
-    )
+    of = gettext(" of {about}", about=about) if about else ""
+    return gettext("{model}{about} holds as well", model=model, about=of)
 
 
 def _lost(certificate: Certificate) -> Iterator[str]:
@@ -474,11 +466,8 @@ def _came_in(releases: Sequence[ReleaseAudit]) -> str:
     invented = (releases[-1].certificate.get("counterfeits") or {}).get("records")
     if not invented:
         return came
-    return gettext(
-        "{came} Invented, so that classes are full: {invented} of the records.",
-        came=came,
-        invented=number_text(invented),
-    )
+    said = gettext("{came} Invented, so that classes are full: {invented} of the records.")
+    return said.format(came=came, invented=number_text(invented))
 
 
 def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:

@@ -189,9 +189,9 @@ def _withheld(table: Mapping[str, Any], people: Mapping[str, int] | None) -> str
     if people is None:
         return said
     whose = gettext(
-        "People who lose such rows: {losing:,}; of these, without any left: {without:,}.", **people
+        "People who lose such rows: {losing:,}; of these, without any left: {without:,}."
     )
-    return f"{said} {whose}"
+    return f"{said} {whose.format(**people)}"
 
 
 def exposure_text(one: Mapping[str, Any], k: int, is_kept: bool = False) -> str:

@@ -24,12 +24,11 @@ from shoal.errors import InputError, PromiseError
 def kinds_of(text: str | None) -> list[str]:
     """The kinds in a list that commas part; raises InputError with every one that is unknown."""
     kinds = [kind.strip() for kind in (text or "").split(",") if kind.strip()]
-    findings = [
+    InputError.raise_for(
         f"--metadata '{kind}': is unknown; choose some of {', '.join(FORMS)}"
         for kind in kinds
         if kind not in FORMS
-    ]
-    InputError.raise_for(findings)
+    )
     return list(dict.fromkeys(kinds))
 
 

@@ -46,9 +46,7 @@ def render_template(template: str, content: Content) -> str:
 
 
 def translate(environment: Environment) -> None:
-    """Draws the messages of templates from the catalogue. The values in them are finalized and
-    escaped as all others are.
-    """
+    """Draws messages of templates from the catalogue; values are finalized and escaped as ever."""
 
     def filled(message: str, values: Content) -> Markup:
         shown = environment.finalize or (lambda value: value)
@@ -132,9 +130,7 @@ class Heading(NamedTuple):
 
 
 def number_text(value: object) -> str:
-    """A figure with separators and at most six digits behind what matters; other things as they
-    are.
-    """
+    """A figure with separators and at most six digits that matter; other things as they are."""
     if value is None:
         return language.gettext("none")
     if isinstance(value, bool) or not isinstance(value, (int, float)):

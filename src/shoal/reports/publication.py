@@ -89,8 +89,7 @@ class Publication(verdict.Publication[FrameT]):
         held: Any = self.found.draft.truth.original if isinstance(self.found, Outcome) else ()
         named = [name for name in released.columns if name in held]
         were_numbers = [name for name in named if held.column(name).was_number]
-        model = self.policy.model
-        frame = numbers_of(released, self.certificate, model, how, were_numbers)
+        frame = numbers_of(released, self.certificate, self.policy.model, how, were_numbers)
         texts = [frame[name] for name in self.policy.quasi if frame[name].dtype == pl.String]
         truths = [one.name for one in texts if one.is_in(["true", "false", "", None]).all()]
         shown = pl.when(pl.col(truths) != "").then(pl.col(truths) == "true")

@@ -48,6 +48,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
     drawn = distributions.drawn_of(losses)
     faults = certificate.get("faults", {})
     downstream, explanation = certificate.get("downstream"), certificate.get("explanation")
+    hidden, counted = gettext("{name} of {count} {people}"), unit(certificate)
     return {
         "heading": heading,
         "not_stated": pages.listed(
@@ -63,13 +64,8 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "open_columns": pages.listed([*alone_if_known(certificate)]),
         "who_pays": who_pays(measured.release),
         "hidden_from": [
-            gettext(
-                "{name} of {count} {people}",
-                name=name,
-                count=pages.number_text(count),
-                people=gettext(unit(certificate).of(count)),
-            )
-            for name, count in hidden_from(measured.release).items()
+            hidden.format(name=name, count=pages.number_text(n), people=gettext(counted.of(n)))
+            for name, n in hidden_from(measured.release).items()
         ],
         "sizes": sizes,
         "risks": charts.risks_chart(certificate),
@@ -168,9 +164,7 @@ RISKS = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 def attackers(
     certificate: Mapping[str, Any],
 ) -> list[tuple[str, str, list[tuple[str, float | None]]]]:
-    """Each attacker, what they know and what the chance is of, and the chance in figures, which are
-    None before anything was published.
-    """
+    """Each attacker, what they know and look for, and the chance; None before a publication."""
     risk = certificate.get("risk") or dict.fromkeys(RISKS)
     knows_one = gettext(
         "Knows that a certain person is in the release, and all that others could know of them."
@@ -192,33 +186,23 @@ def attackers(
     )
     around = certificate.get("attacks", {}).get("population") or {}
     if around.get("journalist_max") is not None:
-        rests_on = gettext(
-            "Compared with the population as the policy describes it ({source}).",
-            source=around["source"],
-        )
+        rests_on = gettext("Compared with the population as the policy describes it ({source}).")
+        rests_on = rests_on.format(source=around["source"])
     highest, mean = gettext("at most"), gettext("on average")
+    of_one = [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])]
+    expected = [(gettext("expected"), risk["marketer"])]
     rows = [
-        (
-            gettext("Prosecutor"),
-            f"{knows_one} {picks}",
-            [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])],
-        ),
+        (gettext("Prosecutor"), f"{knows_one} {picks}", of_one),
         (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, risk["journalist_max"])]),
-        (
-            gettext("Marketer"),
-            f"{knows_all} {links} {rests_on}",
-            [(gettext("expected"), risk["marketer"])],
-        ),
+        (gettext("Marketer"), f"{knows_all} {links} {rests_on}", expected),
     ]
     if (weighed := certificate.get("individual_risk")) is not None:
         named = gettext(
             "The chance that such a list of the population identifies a person, estimated by the"
             " weights of the sample."
         )
-        own = weighed["own"]
-        rows.append(
-            (gettext("Individual risk"), named, [(highest, own["max"]), (mean, own["mean"])])
-        )
+        shares = [(highest, weighed["own"]["max"]), (mean, weighed["own"]["mean"])]
+        rows.append((gettext("Individual risk"), named, shares))
     return rows
 
 
@@ -254,11 +238,8 @@ def _measure(name: str, score: float | None) -> tuple[str, str, str]:
     """The name of a measure, its value, and what it means."""
     stated = getattr(registry.metrics().get(name), "__doc__", None) or ""
     text = pages.percent_text(score) if name in SHARES else pages.number_text(score)
-    return (
-        name.replace("_", " "),
-        gettext("does not apply") if score is None else text,
-        MEANINGS.get(name) or stated.strip().split("\n")[0],
-    )
+    text = gettext("does not apply") if score is None else text
+    return name.replace("_", " "), text, MEANINGS.get(name) or stated.strip().split("\n")[0]
 
 
 def _attribute(
@@ -285,9 +266,7 @@ def _attribute(
 def before_and_after(
     found: Iterable[distributions.Distribution], of_all: int, least: int, mark: str
 ) -> Content:
-    """What the part of a report about distributions takes. of_all: how many quasi-identifiers there
-    are, drawn or not. mark: what hides a cell.
-    """
+    """A report's part about distributions. of_all: of how many columns. mark: what hides a cell."""
     comparisons = [_comparison(one) for one in found]
     return {
         "comparisons": comparisons,

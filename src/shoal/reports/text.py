@@ -303,11 +303,8 @@ def _downstream(measured: Mapping[str, Any]) -> Iterator[str]:
                 released=100 * errors["released"],
             )
     median, mean = (100 * measured["query_error"][key] for key in ("median", "mean"))
-    yield gettext(
-        "counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)",
-        median=median,
-        mean=mean,
-    )
+    said = gettext("counts over random ranges: off by {median:.1f} % (median), {mean:.1f} % (mean)")
+    yield said.format(median=median, mean=mean)
 
 
 def explanation_sentences(measured: Mapping[str, Any]) -> Iterator[str]:
@@ -481,9 +478,7 @@ def _verdict(holds: bool | None) -> str:
 
 
 def single_cells(certificate: Certificate) -> Iterator[str]:
-    """Cells that are suppressed by themselves, by column, and how many values are gone where these
-    are shown whole or not at all.
-    """
+    """Cells that are suppressed by themselves, by column, and how many values never appear."""
     columns = {one["name"]: one for one in certificate.get("columns") or []}
     for name, cells in (certificate.get("starred") or {}).items():
         said = gettext("{cells:,} cells of {name}", cells=cells, name=name)

@@ -68,7 +68,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/releases/{release}/{name:path}", report),
         Route("/text", shows(text_screen)),
         Route("/history", shows(history_screen)),
-        Route("/help", shows(help_screen)),
+        Route("/help", shows(lambda server: frame(server, "help", gettext("Help")))),
         Route("/jobs/{id}/events", events),
         Route("/static/{name}", static),
         Route("/quit", quit_page, methods=["POST"]),
@@ -161,9 +161,7 @@ async def opened(request: Request) -> Response:
 
 
 async def report(request: Request) -> Response:
-    """A report or a dossier, which has styles of its own and therefore a policy of its own; or a
-    file of a release, to be kept.
-    """
+    """A report or a dossier, by a policy of its own for its styles; or a file of a release."""
     project, asked = request.app.state.server.project, request.path_params
     run = project.run(asked["run"]) if "run" in asked else None
     folder = f"runs/{run.name}" if run else f"releases/{asked['release']}"
@@ -206,10 +204,6 @@ def _chain(entries: list[policy_text.Entry], position: int) -> set[int]:
         found.add(position)
         position = parents[position]
     return found
-
-
-async def help_screen(server: Server) -> policy_text.Context:
-    return await frame(server, "help", gettext("Help"))
 
 
 async def static(request: Request) -> Response:

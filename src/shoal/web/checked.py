@@ -5,6 +5,7 @@ another; and what a released file and its certificate say of each other, without
 import asyncio
 import os
 import re
+import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
 from shoal.web import edits, pictures, policy_text, project, routes_of_edits, work
-from shoal.web.frame import frame, shell, shows
+from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, only_changes
 from shoal.web.server import Server
 
@@ -38,6 +39,8 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
     at = chosen["k"] if chosen else own_k
+    own_method = (project.policy.get("method") or {}).get("name")
+    is_current = chosen is not None and chosen["label"].partition(":")[0] == own_method
     return {
         **await frame(server, "compare", gettext("Compare"), command),
         "rows": rows,
@@ -45,7 +48,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "table_rows": [row for row in rows if row["k"] == at],
         "chosen": chosen,
         "neighbours": _neighbours(known, chosen),
-        "is_current": chosen is not None and _is_current(server, chosen),
+        "is_current": is_current and at == own_k,
         "chart": pictures.frontier(known, own_k, chosen) if known else None,
         "unreachable": [row for row in rows if row["loss"] is None],
         "broken": [row for row in rows if row["holds"] is False],
@@ -57,11 +60,6 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "several": project.is_several,
         "once": server.new_once(),
     }
-
-
-def _is_current(server: Server, row: Context) -> bool:
-    method = (server.project.policy.get("method") or {}).get("name")
-    return row["label"].partition(":")[0] == method and row["k"] == pictures.required_k(server)
 
 
 def _neighbours(rows: list[Context], chosen: Context | None) -> list[str]:
@@ -125,7 +123,7 @@ def _levels_command(server: Server, run: project.Run, levels: dict[str, int]) ->
     words = ["shoal", "compare", server.project.table_in_commands, "-p", policy]
     for name, level in levels.items():
         words += ["--levels", f"{name}:{level}"]
-    return shell(words)
+    return shlex.join(words)
 
 
 def _recoded(server: Server) -> project.Run | None:
@@ -177,13 +175,9 @@ async def check_screen(server: Server) -> Context:
     checks = job.result.get("checks") if job and job.state == "done" and is_same else None
     if checks is not None:  # the form has fields for what a shell calls options
         checks = [{**check, "text": OPTION.sub("", check["text"])} for check in checks]
+    command = _command(server, asked) if asked else None
     return {
-        **await frame(
-            server,
-            "check",
-            gettext("Check a released file"),
-            _command(server, asked) if asked else None,
-        ),
+        **await frame(server, "check", gettext("Check a released file"), command),
         "listed": await asyncio.to_thread(released_below, server.project.start),
         "start": str(server.project.start),
         "fields": FIELDS,
@@ -199,9 +193,7 @@ async def check_screen(server: Server) -> Context:
 
 
 def proved(checks: list[Context] | None) -> list[str]:
-    """What checks have proved, and what it would take to prove the rest; without checks, what
-    they can.
-    """
+    """What checks have proved, and what would prove the rest; without checks, what they can."""
     if checks is None:
         return [
             gettext(
@@ -227,9 +219,7 @@ def proved(checks: list[Context] | None) -> list[str]:
 
 
 def released_below(start: Path) -> list[str]:
-    """Files that have a certificate beside them, and folders of several tables with one, in the
-    start folder and four levels below.
-    """
+    """Released files, and folders of several tables, in the start folder and four levels below."""
     found: list[str] = []
     for place, folders, names in os.walk(start):
         depth = len(Path(place).relative_to(start).parts)

@@ -141,12 +141,9 @@ class SeveralLooks(Looks):
     # Looks at all of them
 
     def look_open(self, table: str, read: Answer) -> Answer:
-        """How large the tables are and what their columns are called; raises InputError where they
-        may not fit into memory.
-        """
+        """Sizes and columns of the tables; raises InputError where memory may not hold them."""
         paths = _small_enough(table)
-        places = table_places(table)
-        sources, lines = tables_below_titles(places, read_options(read), self._read)
+        sources, lines = tables_below_titles(table_places(table), read_options(read), self._read)
         hashes = {name: source.sha256 for name, source in sources.items()}
         return {
             "tables": {name: source.frame.columns for name, source in sources.items()},
@@ -157,9 +154,7 @@ class SeveralLooks(Looks):
         }
 
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
-        """Every table with its columns and its rows, or why it can't be read; and whether all
-        belong together, before they are opened.
-        """
+        """Every table's columns and rows, or why it can't be read; whether all belong together."""
         answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": [], "tables": []}
         found: dict[str, Table] = {}
         try:

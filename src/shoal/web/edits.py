@@ -6,7 +6,7 @@ Nothing is decided here that a policy file could not say; whether it is sound is
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
@@ -20,22 +20,17 @@ Content = dict[str, Any]
 Form = Mapping[str, list[str]]
 
 
-class Role(NamedTuple):
-    """A role as the page shows it: on a button, and in a sentence."""
-
-    title: str
-    words: str
-
-
 ROLES = {
-    "identifier": Role(gettext("Names a person"), gettext("names a person")),
-    "subject": Role(gettext("The person"), gettext("the person")),
-    "quasi": Role(gettext("Others could know"), gettext("others could know it")),
-    "sensitive": Role(gettext("Private"), gettext("private")),
-    "plain": Role(gettext("Harmless, as it is"), gettext("harmless")),
-    "drop": Role(gettext("Leave out"), gettext("left out")),
+    "identifier": (gettext("Names a person"), gettext("names a person")),
+    "subject": (gettext("The person"), gettext("the person")),
+    "quasi": (gettext("Others could know"), gettext("others could know it")),
+    "sensitive": (gettext("Private"), gettext("private")),
+    "plain": (gettext("Harmless, as it is"), gettext("harmless")),
+    "drop": (gettext("Leave out"), gettext("left out")),
 }
-WORDS = {role: shown.words for role, shown in ROLES.items()}
+"""A role as the page shows it: on a button, and in a sentence."""
+TITLES = {role: title for role, (title, _) in ROLES.items()}
+WORDS = {role: words for role, (_, words) in ROLES.items()}
 VALUED = ("type", "domain", "order", "hierarchy", "weight")
 KEPT = {"quasi": (*VALUED, "render", "round"), "sensitive": VALUED, "plain": VALUED, "drop": VALUED}
 """What a column keeps by its new role; one that is left out may come back."""
@@ -50,9 +45,7 @@ def one(form: Form, name: str) -> str:
 
 
 def options_of(form: Form) -> dict[str, str]:
-    """What a form asks of a draft, each field by the name of its option; raises InputError for a
-    file, which no form names.
-    """
+    """What a form asks of a draft, by option; raises InputError for a file, which no form names."""
     known = PublishOptions.options()
     asked = {name: one(form, name) for name in known if one(form, name)}
     InputError.raise_for(
@@ -69,9 +62,7 @@ def lines_of(form: Form, name: str) -> list[str]:
 
 
 def whole(text: str, least: int = 0) -> int | None:
-    """The whole number, of at most nine digits, that a text is; None where it is none from `least`
-    on.
-    """
+    """The whole number from `least` on, of at most nine digits, that a text is; None of others."""
     is_one = text.isascii() and text.isdigit() and len(text) < 10
     return int(text) if is_one and int(text) >= least else None
 
@@ -174,7 +165,7 @@ def question_of(ask: Any) -> str | None:
     if asked is None:
         return None
     asked = asked.replace("give it the role", gettext("choose"))
-    return re.sub(r"'(quasi|sensitive|drop)'", lambda role: f"“{ROLES[role[1]].title}”", asked)
+    return re.sub(r"'(quasi|sensitive|drop)'", lambda role: f"“{TITLES[role[1]]}”", asked)
 
 
 def _without_stale_promises(policy: Content) -> Content:

@@ -35,7 +35,7 @@ async def frame(
     entries = project.history.entries()
     lines, changed = server.policy_lines()
     risk = await looked_now(server, "risk", {})  # who is alone
-    checked = await checked_now(server)
+    checked = await looked_now(server, "check", None)  # what the doctor finds
     project.look_at(screen)
     return {
         "screen": screen,
@@ -50,7 +50,7 @@ async def frame(
         "policy_lines": lines,
         "policy_changed": changed,
         "last_draft": project.last_draft,
-        "command": shell(command) if command else "",
+        "command": shlex.join(command or ()),
         "changes": [
             {"sentence": e.sentence, "number": e.number, "time": e.time, "changes": e.changes}
             for e in reversed(entries[-SHOWN_CHANGES:])
@@ -77,10 +77,6 @@ def _place(number: int, place: dict[str, str]) -> Context:
         "note": f"a {kind}",
         "href": f"/{kind}/{number}",
     }
-
-
-def shell(words: list[str]) -> str:
-    return " ".join(shlex.quote(word) for word in words)
 
 
 def job_context(server: Server, job: Any) -> Context:
@@ -111,19 +107,12 @@ def job_name(job: Any) -> str:
 
 
 async def looked_now(server: Server, name: str, otherwise: Context | None) -> Context | None:
-    """A look at the table by the policy as it is; None while it is counted. otherwise: where it
-    can't be.
-    """
+    """A look at the table by the policy; None while it counts. otherwise: where it can't be."""
     if not server.project.attributes:
         return None
     with suppress(work.Refused):
         return await server.policy_look(name)
     return otherwise
-
-
-async def checked_now(server: Server) -> Context | None:
-    """What the doctor finds; None while it looks."""
-    return await looked_now(server, "check", None)
 
 
 def hierarchy_note(server: Server, checked: Context | None) -> tuple[str, bool]:
@@ -146,11 +135,7 @@ def table_line(server: Server, risk: Context | None) -> str:
     if about.get("tables"):
         parts.insert(1, gettext("{count} tables", count=about["tables"]))
     if server.sample_of:
-        parts[1] = gettext(
-            "sample: {rows:,} of {rows_in_all:,} rows",
-            rows=about["rows"],
-            rows_in_all=about["rows_in_all"],
-        )
+        parts[1] = gettext("sample: {rows:,} of {rows_in_all:,} rows").format(**about)
     if risk and risk.get("unit") == "people" and person_answered(server):
         parts.append(gettext("{people:,} people", people=risk["people"]))
     return " · ".join(parts)
@@ -278,7 +263,7 @@ def environment() -> Environment:
     translate(found)
     found.filters |= {
         "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
-        "shown": shown,
+        "shown": lambda text: printable(str(text)),  # nothing moves a cursor or turns the line
         "known_of_linked": known_of_linked,
         "known_text": known_text,
         "percent": percent,
@@ -295,11 +280,6 @@ def _visible(value: Any) -> Any:
     if isinstance(value, Markup) or not isinstance(value, str) or value.isprintable():
         return value
     return "".join(sign if sign in "\n\t" else printable(sign) for sign in value)
-
-
-def shown(text: object) -> str:
-    """A name or a cell, with marks in place of what moves a cursor or turns the line around."""
-    return printable(str(text))
 
 
 def ago(seconds: float) -> str:

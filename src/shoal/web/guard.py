@@ -78,7 +78,7 @@ class Guard:
             return
         form = _fields(body, headers)
         cookie = headers.cookie(COOKIE)
-        if _changes(scope) and not self._is_ours(scope, cookie, form):
+        if scope["method"] == "POST" and not self._is_ours(scope, cookie, form):
             await _refuse(
                 sender, 403, gettext("This form is of an earlier visit. Load the page again.")
             )
@@ -111,7 +111,7 @@ class Guard:
             )
         # a request that has none of these headers was made by no page
         site = headers.last("sec-fetch-site")
-        if _changes(scope):
+        if scope["method"] == "POST":
             is_ours = headers.getlist("origin") == [self._door.origin]
             if not is_ours or site not in (None, "same-origin"):
                 return 403, gettext("Only a form of this page can change something.")
@@ -119,10 +119,6 @@ class Guard:
         if site not in (None, "same-origin", "none"):
             return 403, gettext("Another page asked for this.")
         return None
-
-
-def _changes(scope: Scope) -> bool:
-    return bool(scope["method"] == "POST")
 
 
 class _Headers(Headers):
@@ -219,9 +215,7 @@ Address = tuple[str, int]
 
 
 def is_stranger(client: Address | None, server: Address) -> bool:
-    """Whether a connection is of another account's process, or of one that the system does not
-    list; False where no system could tell.
-    """
+    """Whether the process is of another account or not listed; False where no system can tell."""
     if not any(table.exists() for table in TABLES):
         return False
     return client is None or user_of(client, server) not in (os.getuid(), ROOT)

@@ -286,8 +286,7 @@ class Looks:
         from shoal.advise.matching import match_hierarchies
 
         asked, frame = self._asked(table, policy, base)
-        found = match_hierarchies(frame, folder, asked)
-        return {"files": [one.to_dict() for one in found]}
+        return {"files": [one.to_dict() for one in match_hierarchies(frame, folder, asked)]}
 
     def look_edit_tree(self, file: str, edits: list[Answer], rare: Answer | None = None) -> Answer:
         """A hierarchy's table after some edits; its file stays as it is.
@@ -315,9 +314,7 @@ class Looks:
         return dict(as_text(read[attribute]).value_counts().iter_rows())
 
     def _hierarchy(self, table: str, policy: Answer, base: str, attribute: str) -> Hierarchy:
-        """The hierarchy of a column by its policy: from its table, or made of the values it fits;
-        else every value right under the root.
-        """
+        """A column's hierarchy, from its table or made of the values it fits; else a flat one."""
         asked, frame = self._asked(table, policy, base)
         declared = asked.model.attributes[attribute].hierarchy
         if isinstance(declared, str):

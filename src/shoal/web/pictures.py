@@ -90,34 +90,28 @@ def loss_curve(points: Sequence[tuple[int, float]], k: int) -> Context:
     top = 0.4
     while points and max(loss for _, loss in points) > top:
         top += 0.2
+
+    def across(at: int) -> float:
+        return log_place(at, 2, MOST_K, width)
+
+    def down(loss: float) -> float:
+        return round(height * (1 - loss / top), 1)
+
     dots = [
-        {
-            "k": at,
-            "x": log_place(at, 2, MOST_K, width),
-            "y": round(height * (1 - loss / top), 1),
-            "loss": loss,
-            "is_chosen": at == k,
-        }
+        {"k": at, "x": across(at), "y": down(loss), "loss": loss, "is_chosen": at == k}
         for at, loss in sorted(points)
     ]
-    lines = [
-        {
-            "y": round(height * (1 - share / top), 1),
-            "text": gettext("{share} % lost", share=round(100 * share)),
-        }
-        for share in (0.0, top / 2, top)
-    ]
-    ticks = [
-        {"k": at, "x": log_place(at, 2, MOST_K, width), "is_chosen": at == k} for at in K_TICKS
-    ]
-    customs = [{"x": log_place(at, 2, MOST_K, width), "text": text} for at, text in CUSTOMS.items()]
+    lost = gettext("{share} % lost")
     return {
         "dots": dots,
         "path": " ".join(f"{dot['x']},{dot['y']}" for dot in dots),
-        "lines": lines,
-        "ticks": ticks,
-        "customs": customs,
-        "k": {"x": log_place(k, 2, MOST_K, width)},
+        "lines": [
+            {"y": down(share), "text": lost.format(share=round(100 * share))}
+            for share in (0.0, top / 2, top)
+        ],
+        "ticks": [{"k": at, "x": across(at), "is_chosen": at == k} for at in K_TICKS],
+        "customs": [{"x": across(at), "text": text} for at, text in CUSTOMS.items()],
+        "k": {"x": across(k)},
         "width": width,
         "height": height,
     }

@@ -96,8 +96,7 @@ def tables_in(folder: Path) -> list[Path]:
 
 def certificate_of(data: Path) -> Path:
     """The certificate of what was released."""
-    inside = data.is_dir()
-    return data / CERTIFICATE if inside else data.with_name(f"{data.name}.{CERTIFICATE}")
+    return data / CERTIFICATE if data.is_dir() else data.with_name(f"{data.name}.{CERTIFICATE}")
 
 
 class Project:
@@ -303,12 +302,8 @@ class Project:
     def notice_hand_edits(self) -> bool:
         """A file that is not as the page has left it becomes an entry of its own."""
         seen: dict[str, str | None] = files.json_of(self.folder / ".ui" / "seen.json", {})
-        now = self.texts()
-        changed = {
-            name: (seen.get(name), text)
-            for name, text in now.items()
-            if name != PROJECT and seen.get(name) != text
-        }
+        now = {name: text for name, text in self.texts().items() if name != PROJECT}
+        changed = {n: (seen.get(n), text) for n, text in now.items() if seen.get(n) != text}
         if not changed:
             return False
         files.made(self.history.folder)
@@ -342,8 +337,7 @@ class Project:
     def new_run(self) -> Run:
         runs = files.made(self.folder / "runs")
         number = max((run.number for run in self.runs), default=0) + 1
-        path = runs / f"{number:04d}"
-        return Run(number, files.made(path))
+        return Run(number, files.made(runs / f"{number:04d}"))
 
     def sweep(self) -> None:
         """What a killed server or job has left goes: drafts without a certificate."""

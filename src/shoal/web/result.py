@@ -138,9 +138,7 @@ def _of_several(server: Server, stated: Context, before: Context | None) -> Cont
 
 
 def _if_known(stated: Context) -> Context | None:
-    """The columns that no group hides, and who is alone for whoever knows them, too; None where
-    nobody is.
-    """
+    """The columns that no group hides, and who is alone if they are known; None if nobody is."""
     names = [c["name"] for c in stated.get("columns") or () if c.get("alone_if_known")]
     people = (stated.get("together") or {}).get("alone_if_known")
     return {"names": some_named(names), "people": people} if names and people else None

@@ -13,7 +13,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text, screens
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with_missing
-from shoal.web.frame import FIELDS, checked_now, frame, page
+from shoal.web.frame import FIELDS, frame, looked_now, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Project, Stale
 from shoal.web.server import COMMENT, Server
@@ -140,11 +140,8 @@ def _set_missing(server: Server, form: Form, before: list[str]) -> None:
     texts, policy = lines_of(form, "missing"), server.project.policy
     content = with_missing(policy, texts, before)
     if texts and content != policy:
-        server.project.edit_policy(
-            ngettext("{count} text means no value", "{count} texts mean no value", len(texts)),
-            content,
-            None,
-        )
+        said = ngettext("{count} text means no value", "{count} texts mean no value", len(texts))
+        server.project.edit_policy(said, content, None)
 
 
 async def _invented(server: Server) -> Path:
@@ -263,8 +260,7 @@ async def changed(request: Request) -> Response:
     elif kind == "use":
         place = policy_text.within(one(form, "file"), project.start)
         await server.rules.look("edit_tree", file=str(place), edits=[])  # whether it is one at all
-        content = policy_text.text_of(place)
-        changes = _with_table(server, name, number, content or "")
+        changes = _with_table(server, name, number, policy_text.text_of(place) or "")
         sentence = gettext("{name}: hierarchy from a file", name=name)
     elif kind == "no_value":
         policy = dict(project.policy)
@@ -352,35 +348,29 @@ async def hierarchies_screen(
     }
     if own is None or server.table_key() is None:
         return context
-    asked = _asked(server, project.policy)
+    of_table = _asked(server, project.policy)
+    asked = {**of_table, "attribute": own}
     part = shown or {}
     levels: list[Context] = []
     settings = {*context["settings"]}
     is_ranged = bool(settings & {"type", "order", "domain"})
     context["becomes_ranges"] = is_ranged and "hierarchy" not in settings
     with suppress(Refused):
-        levels = (await server.desk.look("show_steps", **asked, attribute=own))["levels"]
+        levels = (await server.desk.look("show_steps", **asked))["levels"]
     if isinstance(context["settings"].get("hierarchy"), str):
         with suppress(Refused):
-            context["tree"] = await server.desk.look(
-                "show_tree",
-                **asked,
-                attribute=own,
-                find=part.get("find", ""),
-                page=part.get("p", 1),
-            )
+            wanted = {"find": part.get("find", ""), "page": part.get("p", 1)}
+            context["tree"] = await server.desk.look("show_tree", **asked, **wanted)
     if own in found:
         with suppress(Refused):
-            unplaced = await server.desk.look("show_values", **asked, attribute=own)
-            context["missing"] = unplaced["values"]
-    context["steps_shown"] = _steps_shown(
-        levels[:1] if context["becomes_ranges"] else levels, context["missing"]
-    )
+            context["missing"] = (await server.desk.look("show_values", **asked))["values"]
+    levels = levels[:1] if context["becomes_ranges"] else levels
+    context["steps_shown"] = _steps_shown(levels, context["missing"])
     context |= {"find": part.get("find", ""), "at": part.get("at")}
     context["gap_rows"] = sum(value["rows"] for value in context["missing"])
     if folder:
         place = policy_text.within(folder, project.start, is_folder=True)
-        matched = await server.desk.look("match", **asked, folder=str(place))
+        matched = await server.desk.look("match", **of_table, folder=str(place))
         own_text = project.texts().get(str(context["settings"].get("hierarchy")))
         context["matches"] = [_match(project, one, place, own_text) for one in matched["files"]]
     return context
@@ -401,13 +391,8 @@ def _tab(project: Project, name: str, found: dict[str, int], own: str | None) ->
         said = gettext("ranges in their order")
     else:
         said = gettext("only whole or *")
-    return {
-        "name": name,
-        "number": project.numbers[name],
-        "said": said,
-        "is_own": name == own,
-        "gap": gap,
-    }
+    number = project.numbers[name]
+    return {"name": name, "number": number, "said": said, "is_own": name == own, "gap": gap}
 
 
 def _steps_shown(levels: list[Context], missing: list[Context]) -> list[Context]:
@@ -448,7 +433,7 @@ async def gaps(server: Server) -> dict[str, int]:
     """By column, the distinct values that have no place; nothing while they are looked for."""
     return {
         f["attribute"]: max(f["values"], 1)
-        for f in (await checked_now(server) or {}).get("findings", ())
+        for f in (await looked_now(server, "check", None) or {}).get("findings", ())
         if f["attribute"] and f["fault"] == "MISFIT"
     }
 

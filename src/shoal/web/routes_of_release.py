@@ -3,6 +3,7 @@
 import json
 import re
 import secrets
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, datetime
@@ -33,7 +34,7 @@ from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
 from shoal.web import job, policy_text, routes_of_edits, sign_off
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, person_answered, release_tried, shell, shows
+from shoal.web.frame import frame, person_answered, release_tried, shows
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import (
     CERTIFICATE,
@@ -128,9 +129,7 @@ def _asked(server: Server, run: Run) -> Context:
 
 
 def _decided(server: Server, run: Run) -> Context:
-    """What is answered and decided about this draft: its own columns, findings, releases and
-    sign-offs.
-    """
+    """What is answered and decided about this draft's columns, findings, releases, sign-offs."""
     given = sign_off.with_sign_offs(server.project, run)
     found = {finding for point in sign_off.to_accept(run) for finding in point.findings}
     accepted = given.get("accepted") or {}
@@ -159,9 +158,7 @@ def _require_open(server: Server, run: Run) -> None:
 
 
 async def sign(request: Request) -> Response:
-    """A decision over the hashes of a draft, a refusal like an approval; or what somebody has
-    typed of one and not sent.
-    """
+    """A decision over the hashes of a draft, also a refusal; or one that is typed and not sent."""
     server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     entry = {part: one(form, part) or None for part in ("name", "role", "decision", "comment")}
@@ -197,9 +194,7 @@ KINDS = {
 
 
 def others_of(server: Server, run: Run) -> list[Overlap]:
-    """The project's releases that share people with a draft, but for its own, and watched ledgers
-    as far as they were read.
-    """
+    """The project's other releases, and watched ledgers that were read, that share its people."""
     own = (run.certificate.get("output") or {}).get("sha256")
     released = sorted(server.released_people().glob("*.npz"))
     known = {f"releases/{place.stem}": place for place in released}
@@ -280,9 +275,7 @@ def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
 
 
 def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:
-    """The ledgers that the project watches whose people a draft may share, by the same column; None
-    for one that can't be read.
-    """
+    """Watched ledgers whose people a draft may share, by the same column; None if unreadable."""
     own = {c["name"] for c in run.certificate.get("columns") or () if c["role"] == "subject"}
     found: dict[str, Ledger | None] = {}
     for place in server.project.places if own else ():
@@ -330,15 +323,11 @@ def gate(server: Server, run: Run) -> list[Context]:
     judged = [*zip(points, sign_off.shortcomings(points, given.get("accepted") or {}), strict=True)]
     others_grave = any(not point.column for point in points)
     not_accepted = [point for point, lacks in judged if lacks and not point.column]
+    leaves = gettext("Accepted that {name} leaves as it is, not protected")
     in_sight = [
-        (
-            gettext("Accepted that {name} leaves as it is, not protected", name=point.column),
-            not lacks,
-            gettext("not yet") if lacks else "",
-            "#accept",
-        )
-        for point, lacks in judged
-        if point.column
+        (leaves.format(name=p.column), not lacks, gettext("not yet") if lacks else "", "#accept")
+        for p, lacks in judged
+        if p.column
     ]
     to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else ""
     to_say = to_say if tried else gettext("waits for the attacks")
@@ -444,7 +433,7 @@ async def release_screen(server: Server) -> Context:
         **await frame(server, "release", gettext("Release")),
         "start": str(server.project.start),
         "run": run,
-        "command": shell([word for word in words if word]),
+        "command": shlex.join(filter(None, words)),
         "once": server.new_once(),
         "releases": [_listed(folder / name) for name in sign_off.releases(server.project)],
         "released": None,
@@ -689,17 +678,12 @@ def with_answers(
     if reasons:
         content["attributes"] = reasons
     read_context(content)
-    return (
-        content,
-        gettext("release: ") + (some_named([*dict.fromkeys(said)]) or gettext("nothing new")),
-        refused,
-    )
+    changed_parts = some_named([*dict.fromkeys(said)]) or gettext("nothing new")
+    return content, gettext("release: ") + changed_parts, refused
 
 
 def _typed(field: str, text: str) -> Any:
-    """An answer as release.yaml has it: a date, a number or a list where the key takes one. Raises
-    InputError.
-    """
+    """An answer as release.yaml has it, such as a date, a number or a list; raises InputError."""
     if not text:
         return None
     if field == "review_triggers":

@@ -15,7 +15,7 @@ from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.release import attackers
 from shoal.web import edits, pictures, policy_text, several, work
-from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
+from shoal.web.frame import FIELDS, frame, in_fields, looked_now, person_answered, size_text
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
@@ -128,7 +128,7 @@ async def columns_screen(server: Server, search: str, wanted: str) -> Context:
     command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
     context = await frame(server, "columns", gettext("Columns"), command)
     profile, trouble = await _profile(server)
-    checked = await checked_now(server) or {}
+    checked = await looked_now(server, "check", None) or {}
     remarks = checked.get("remarks") or []
     links = several.linking_columns(project.policy)
     found = [
@@ -154,7 +154,7 @@ async def columns_screen(server: Server, search: str, wanted: str) -> Context:
         "page": page,
         "pages": pages,
         "search": search,
-        "roles": {role: shown.title for role, shown in edits.ROLES.items()},
+        "roles": edits.TITLES,
         "person": _person(server, profile),
         "several": _several(server, profile),
         "quasi": project.quasi,
@@ -387,10 +387,8 @@ def exposed_lines(risk: Context, k: int) -> list[str]:
 
 
 async def _count_grave(server: Server) -> bool:
-    """Keeps what no promise hides and the gate will ask about, as far as draft or columns show it;
-    True while that is being counted again.
-    """
-    run, found = _draft_of_now(server), await checked_now(server)
+    """Keeps what no promise hides and the gate will ask about; True while it is counted again."""
+    run, found = _draft_of_now(server), await looked_now(server, "check", None)
     if run is not None:
         server.grave = [finding.report() for finding in Certificate(run.certificate).grave]
     elif found is not None:

@@ -130,8 +130,7 @@ class Server:
             proposed = await self.desk.look("propose", **key)
             people = proposed["people"]
         if several:
-            lines = read.pop("header")
-            read |= header_of(lines, str(people))
+            read |= header_of(read.pop("header"), str(people))
         columns = column_names(found["tables"], str(people)) if several else found["columns"]
         about = {
             **self.project.about,
@@ -168,8 +167,7 @@ class Server:
 
     def remember(self, sentence: str, **answers: Any) -> None:
         """Answers that no policy holds, in project.yaml."""
-        about = {**self.project.about, **answers}
-        self.project.edit(sentence, {PROJECT: written(about)}, None)
+        self.project.edit(sentence, {PROJECT: written({**self.project.about, **answers})}, None)
 
     # Jobs
 

@@ -73,9 +73,7 @@ def linking_columns(policy: Mapping[str, Any]) -> set[str]:
 
 
 def people_among(tables: Sequence[str], policy: Mapping[str, Any]) -> str | None:
-    """Which of these is the table of people, by a policy that names all others; None where it is
-    not about them.
-    """
+    """The table of people, the one that a policy does not name; None where it is of others."""
     below = policy.get("tables") or {}
     others = [name for name in tables if name not in below]
     return others[0] if below and len(others) == 1 and {*below} <= {*tables} else None

@@ -51,9 +51,7 @@ MEASURED = {"certificate": CERTIFICATE, "report": "report.html"}
 
 
 class Point(NamedTuple):
-    """A finding that nobody may release without saying why, or all of a column that leaves as it
-    is; the same words accept them.
-    """
+    """A finding that must be accepted in words, or all of a column, which the same words accept."""
 
     findings: list[str]
     column: str | None = None
@@ -65,9 +63,7 @@ class Point(NamedTuple):
 
 
 def to_accept(run: Run) -> list[Point]:
-    """Each column that names people or singles some out by what it shows; then all else that is
-    grave, and attacks that found much.
-    """
+    """Columns that name people or single some out; then what else is grave or attacks found."""
     certificate = Certificate(run.certificate)
     columns = {column["name"] for column in certificate.get("columns") or ()}
     found: dict[str, list[str]] = {}
@@ -105,9 +101,7 @@ def context_of(project: Project) -> Context:
 
 
 def carried_over(project: Project) -> Context:
-    """The words that accept findings as a new draft finds them: by finding, the words and the draft
-    that they were written for.
-    """
+    """By finding, the words that accept it already, and the draft that they were written for."""
     last = project.last_draft
     if last is None:
         return {}
@@ -195,12 +189,8 @@ def is_own(project: Project, one: Context) -> bool:
 def with_sign_offs(project: Project, run: Run) -> Context:
     """The answers, and the decisions over them and this draft; none of an earlier draft."""
     kept = ("name", "role", "decision", "comment")
-    found = decisions(project, run)
-    own = [
-        {**{key: one[key] for key in kept}, "date": one["at"][:10]}
-        for one in found
-        if not is_own(project, one)
-    ]
+    counted = [one for one in decisions(project, run) if not is_own(project, one)]
+    own = [{**{key: one[key] for key in kept}, "date": one["at"][:10]} for one in counted]
     return {**context_of(project), "sign_off": own}
 
 
@@ -223,26 +213,20 @@ def next_release(folder: Path) -> str:
 
 
 def released_as(project: Project, run: Run) -> str | None:
-    """The last release of this draft, not of another one with the same bytes; None where there is
-    none.
-    """
+    """The last release of this draft, not of another with the same bytes; None without one."""
     for name in releases(project):
         of_draft = policy_text.text_of(project.folder / KNOWN_RELEASES / f"{name}.draft")
-        if of_draft == run.name and is_copy(
-            run, project.folder / "releases" / name / run.data.name
-        ):
+        released = project.folder / "releases" / name / run.data.name
+        if of_draft == run.name and is_copy(run, released):
             return name
     return None
 
 
 def _sha(path: Path) -> str | None:
-    """The hash of a file, or of all files in a folder as certificates state it; None where there is
-    none.
-    """
+    """The hash of a file, or of a folder's files as certificates state it; None without any."""
     if path.is_dir():
         tables = {one.stem: _file_sha(one) for one in tables_in(path)}
-        lines = "".join(f"{name}\t{tables[name]}\n" for name in sorted(tables))
-        return sha256(lines)
+        return sha256("".join(f"{name}\t{tables[name]}\n" for name in sorted(tables)))
     return _file_sha(path)
 
 
@@ -439,14 +423,8 @@ def kept(place: Path, what: str) -> ReleaseBeside:
         }
         stated["sensitive"] = tuple(stated["sensitive"])
         subjects = tuple(found["names"].astype(str).tolist())
-        return ReleaseBeside(
-            what,
-            subjects=subjects,
-            people=found["people"],
-            labels=found["labels"],
-            values=values,
-            **stated,
-        )
+        stated |= {"people": found["people"], "labels": found["labels"], "values": values}
+        return ReleaseBeside(what, subjects=subjects, **stated)
 
 
 @dataclass(frozen=True)

@@ -279,12 +279,8 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
 def hashes(tried: Context, place: Context) -> Context:
     """What a sign-off is over: the increment, the ledger, the method, and for whom it is."""
     answers = sha256(json.dumps(place.get("answers") or {}, sort_keys=True))
-    return {
-        "increment": tried["sha256"],
-        "ledger": tried["head"],
-        "method": place.get("method"),
-        "answers": answers,
-    }
+    own = {"increment": tried["sha256"], "ledger": tried["head"]}
+    return {**own, "method": place.get("method"), "answers": answers}
 
 
 def _sha_now(path: str, tried: Context) -> bool:
@@ -336,12 +332,8 @@ async def changed(request: Request) -> Response:
         server.start("what-if", one(form, "once"), folder=str(folder), increment=path)
     elif do == "method":
         chosen = one(form, "method")
-        remember(
-            server,
-            number,
-            gettext("{name}: method {chosen}", name=folder.name, chosen=chosen),
-            method=chosen,
-        )
+        said = gettext("{name}: method {chosen}", name=folder.name, chosen=chosen)
+        remember(server, number, said, method=chosen)
     elif do == "answers":
         found = answered(form)
         remember(server, number, gettext("{name}: answers", name=folder.name), answers=found)

@@ -208,8 +208,7 @@ class Job:
                 yield self.events[after - 1]
             if self.is_over:
                 return
-            waiting = self.changed
-            await waiting.wait()
+            await self.changed.wait()
 
 
 class Jobs:
@@ -320,8 +319,7 @@ class Jobs:
             return "failed"
         job.result = answer
         if "error" in answer:
-            ran_out = answer["error"] in ("bug", "MemoryError")
-            return "failed" if ran_out else "refused"
+            return "failed" if answer["error"] in ("bug", "MemoryError") else "refused"
         return "done"
 
 
@@ -383,11 +381,8 @@ def end_with_the_server() -> None:
 def said(error: Exception) -> Message:
     """An error as the page shows it; of a bug only its kind, since its text may hold values."""
     if isinstance(error, ShoalError):
-        return {
-            "error": type(error).__name__,
-            "message": str(error.args[0]),
-            "findings": error.said[1:],
-        }
+        message, kind = str(error.args[0]), type(error).__name__
+        return {"error": kind, "message": message, "findings": error.said[1:]}
     if isinstance(error, MemoryError):
         return {"error": "MemoryError", "message": "It ran out of memory.", "findings": []}
     if os.environ.get("SHOAL_DEBUG") == "1":

@@ -200,18 +200,12 @@ def audit_together(
     progress("intersecting their classes")
     joint = everybody.joint(question.attacker)
     asked = [release.k for release in releases if release.k is not None]
-    k = question.k or min(asked, default=DEFAULT_K)
-    found = joint.report(k, attributes)
+    found = joint.report(question.k or min(asked, default=DEFAULT_K), attributes)
     unjudged = list(_unjudged(releases))
     are_safe = found["holds"] and all(release.holds for release in releases)
-    stated = {
-        "attacker": question.attacker,
-        "releases": [release.stated for release in releases],
-        **found,
-        **({"unjudged": unjudged} if unjudged else {}),
-        "holds": are_safe and not unjudged,
-    }
-    return cast(BesideReport, stated)
+    stated = {"attacker": question.attacker, "releases": [one.stated for one in releases], **found}
+    stated |= {"unjudged": unjudged} if unjudged else {}
+    return cast(BesideReport, stated | {"holds": are_safe and not unjudged})
 
 
 def _unjudged(releases: Sequence[ReleaseBeside]) -> Iterator[str]:
@@ -427,9 +421,7 @@ def counted(remaining: np.ndarray, k: int) -> dict[str, int | None]:
 
 
 def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
-    """Raises InputError where people are taken for others, as ids are of other columns or written
-    otherwise.
-    """
+    """Raises InputError where ids of other columns or spellings would pass for other people."""
     for first, second in combinations([one for one in releases if one.together is not None], 2):
         if first.together != second.together:
             raise InputError(

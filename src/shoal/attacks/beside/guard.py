@@ -65,8 +65,7 @@ class BesideGuard:
         truth: of a table whose people have one record each.
         """
         names, person = audit.people_of(truth, schema)
-        table = ReleaseBeside(NEW, "table", names)
-        everybody = audit.numbered([*self.releases, table])
+        everybody = audit.numbered([*self.releases, ReleaseBeside(NEW, "table", names)])
         own = everybody.numbers[-1][person]
         released = Numbered(self.releases, everybody.numbers[:-1], everybody.people)
         known = [*released.known(), KnownPeople(truth, schema, own, NEW)]
@@ -104,17 +103,10 @@ class BesideGuard:
     def stated(self, k: int, remaining: np.ndarray, withheld: int, newcomers: int) -> BesideReport:
         """As a certificate states it. remaining: for each who is left, among how many people."""
         found = audit.counted(remaining, k)
-        stated = {
-            "k": k,
-            "attacker": self.attacker,
-            "releases": [release.stated for release in self.releases],
-            **found,
-            "strict": self.strict,
-            "withheld": withheld,
-            "newcomers": newcomers,
-            "holds": found["below_k"] == 0,
-        }
-        return cast(BesideReport, stated)
+        asked = {"k": k, "attacker": self.attacker}
+        stated = {**asked, "releases": [release.stated for release in self.releases], **found}
+        stated |= {"strict": self.strict, "withheld": withheld, "newcomers": newcomers}
+        return cast(BesideReport, stated | {"holds": found["below_k"] == 0})
 
 
 def guard_of(
@@ -166,8 +158,7 @@ class OldCells:
     def of(cls, guard: BesideGuard, k: int, named: Column) -> "OldCells":
         """Of a table's records. named: the column of their subjects."""
         distinct, place = audit.stripped(named.cells)
-        table = ReleaseBeside(NEW, "table", distinct)
-        everybody = audit.numbered([*guard.releases, table])
+        everybody = audit.numbered([*guard.releases, ReleaseBeside(NEW, "table", distinct)])
         places = everybody.places()
         cells, person = profiles_of(places)
         pairs = places.of_items(np.isin(np.arange(len(cells)), person))
@@ -260,9 +251,7 @@ class OldCells:
         present, absent = self._people(labels >= 0)
         groups = [(present, absent), (self._by_class(present), self._by_class(absent))]
         new = np.bincount(labels[(labels >= 0) & (self.cells == ABSENT)], minlength=1)
-        few_absent = any(
-            ((there > 0) & (gone > 0) & (gone < self.k)).any() for there, gone in groups
-        )
+        few_absent = any(((a > 0) & (gone > 0) & (gone < self.k)).any() for a, gone in groups)
         return not few_absent and not ((new > 0) & (new < self.k)).any()
 
     def report_of(self, audited: AuditResult) -> BesideReport:

@@ -192,9 +192,7 @@ class Others(Question):
 
     @classmethod
     def of(cls, given: OthersLike) -> Others:
-        """The releases that a YAML, JSON or TOML file names, or Python; raises InputError with
-        every finding.
-        """
+        """The releases that a file or Python names; raises InputError with every finding."""
         if isinstance(given, Others):
             return given
         if isinstance(given, str | Path):
@@ -237,9 +235,7 @@ class Others(Question):
         return found
 
     def attacking(self, policy: Policy, request: AttackRequest) -> AttackRequest:
-        """The attacks with all of these releases but ledgers, whose people are known by their keys
-        alone.
-        """
+        """The attacks with these releases, but ledgers, whose people are known by keys alone."""
         if not request.attacks:
             return request
         named = self._with_policy(policy)._named()
@@ -445,5 +441,4 @@ def audit(
             return certificate
         asked, beside = Others.of(others), found.beside("released")
         releases, _ = asked.read(policy, NO_ATTACK, progress)
-        together = audit_together([beside, *releases], asked, progress)
-        return certificate.extended(beside=together)
+        return certificate.extended(beside=audit_together([beside, *releases], asked, progress))

@@ -119,21 +119,19 @@ def tried(
         found[attack.name] = attack.run(scene)
         seconds[attack.name] = time.process_time() - begun
     seconds["total"] = time.process_time() - started
-    section = _head(scene) | {"skipped": skipped, "seconds": seconds, **found}
-    section["accept"] = judged(accept, section)
-    return _stated(section, section["people"] >= FEWEST_COUNTED)
-
-
-def _head(scene: AttackScene) -> Findings:
-    """How the attacks were made, whatever they found."""
-    return {
+    section: Findings = {
         "seed": scene.seed,
         "confidence": CONFIDENCE,
         "people": people_in(scene.release),
         "control": vars(scene.control),
         "blind": list(scene.blind),
         "aligned": scene.is_aligned,
+        "skipped": skipped,
+        "seconds": seconds,
+        **found,
     }
+    section["accept"] = judged(accept, section)
+    return _stated(section, section["people"] >= FEWEST_COUNTED)
 
 
 def scene_of(
@@ -241,8 +239,7 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
 
     people: of every class, from which a fraction's uniques are estimated.
     """
-    policy = ground.target.problem.policy
-    around = policy.model.population
+    around = ground.target.problem.policy.model.population
     if around is None:
         classes = ground.target.release.classes
         if classes.sample is None:
@@ -264,9 +261,7 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
 
 
 def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | None:
-    """The share of the population that is alone in its class, as the promise estimates it; None
-    where the model can't be fitted.
-    """
+    """The share of the population that is alone in its class; None where no model can be fitted."""
     sizes, counts = np.unique(people[people > 0], return_counts=True)
     if not len(sizes):
         return None
@@ -365,8 +360,7 @@ def audit_ledger(
     if not attack or not audit.releases:
         return audit
     ledger = Ledger.at(path)
-    found = attack_ledger(ledger, policy_of(ledger, k), request, progress)
-    return replace(audit, attacks=found)
+    return replace(audit, attacks=attack_ledger(ledger, policy_of(ledger, k), request, progress))
 
 
 def attack_ledger(
@@ -406,14 +400,9 @@ def _scene(
         return _without_originals(own, NO_ORIGINALS)
     original = Table(texts_of(kept[0]))
     problem, encoded = bound_original(original, own.problem.policy, "originals")
+    truth, why = Truth(original, encoded), NO_CONTROL
     target = AttackedRelease(
-        Table(own.frame),
-        own.release,
-        problem,
-        original,
-        encoded,
-        Truth(original, encoded),
-        no_republish=NO_CONTROL,
+        Table(own.frame), own.release, problem, original, encoded, truth, no_republish=why
     )
     return scene_of(ground_of(target, request), request, attacks)
 
@@ -422,26 +411,16 @@ def _without_originals(own: ReleaseReading, why: str) -> AttackScene:
     """What readers see, and nothing of its people but who is in which class."""
     classes = in_boxes(own.release)
     boxes = boxes_of((), (), classes.labels, classes.people())
-    shown = ShownRelease(
-        boxes,
-        classes.labels,
-        classes.subjects,
-        dict(classes.sensitive),
-        plain_columns(Table(own.frame), own.problem.schema),
-        None if own.identities.is_real.all() else own.identities.is_real,
-    )
+    plain = plain_columns(Table(own.frame), own.problem.schema)
+    is_real = None if own.identities.is_real.all() else own.identities.is_real
+    sensitive = dict(classes.sensitive)
+    shown = ShownRelease(boxes, classes.labels, classes.subjects, sensitive, plain, is_real)
     nothing = np.zeros((shown.records, 0), dtype=np.int32)
     values = {name: column.codes.astype(np.int64) for name, column in shown.sensitive.items()}
     people = People(nothing, values, shown.persons, shown.labels)
-    return AttackScene(
-        own.problem.seed,
-        shown,
-        people,
-        (Trial(shown, people),),
-        Control("none", reason=NO_CONTROL),
-        required_k=own.problem.required_k,
-        no_people=why,
-    )
+    trials, control = (Trial(shown, people),), Control("none", reason=NO_CONTROL)
+    k, seed = own.problem.required_k, own.problem.seed
+    return AttackScene(seed, shown, people, trials, control, required_k=k, no_people=why)
 
 
 def _aligned(

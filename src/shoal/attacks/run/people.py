@@ -66,15 +66,8 @@ class AttackedRelease:
         truth = result.truth
         encoded = bound_original(original, policy)[1] if truth is None else truth.encoded
         why = NOT_KNOWN if policy.model.method is None else OTHER_METHOD
-        return cls(
-            released,
-            result.release,
-            result.problem.again(policy),
-            original,
-            encoded,
-            truth,
-            no_republish=why,
-        )
+        problem, release = result.problem.again(policy), result.release
+        return cls(released, release, problem, original, encoded, truth, no_republish=why)
 
 
 @dataclass(frozen=True)
@@ -357,11 +350,8 @@ def control_warnings(
     subject = schema.subject
     if control is None or (subject is not None and subject.name in control.names):
         return []
-    joined = [
-        original.column(name).joined(control.column(name)).codes
-        for name in original.names
-        if name in control.names
-    ]
+    both = [name for name in original.names if name in control.names]
+    joined = [original.column(name).joined(control.column(name)).codes for name in both]
     rows = pl.DataFrame([pl.Series(str(j), codes) for j, codes in enumerate(joined)])
     own, others = rows[: original.records], rows[original.records :]
     found = others.join(own.unique(), on=rows.columns, how="semi").height

@@ -1,6 +1,4 @@
-"""Which attacks are asked for, what their owner gives beside the release and the original, and how
-much of what they find is accepted.
-"""
+"""Which attacks are asked for, what is given for them, and how much they may find."""
 
 from __future__ import annotations
 
@@ -148,9 +146,7 @@ def attack_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def asked_of(policy: Policy, request: AttackRequest) -> AttackRequest:
-    """The attacks that are asked for, with those that the policy's thresholds and population ask
-    for.
-    """
+    """The attacks that are asked for, also by the policy's thresholds and population."""
     needed = [consistency.MEASURES[measure] for measure in policy.model.accept]
     needed += ["population"] if policy.model.population is not None else []
     request = replace(request, attacks=(*request.attacks, *dict.fromkeys(needed)))
@@ -198,9 +194,7 @@ Accepted: TypeAlias = Mapping[str, float | dict[str, float]]
 
 
 def judged(accept: Accepted, found: Findings) -> list[AcceptedReport]:
-    """Every threshold of the policy against what its attack found; one that could not be measured
-    does not hold.
-    """
+    """Every threshold of the policy against what was found; what was not measured breaks it."""
     rows = []
     for measure, limit in accept.items():
         numbers = dict(_numbers(measure, found))
@@ -244,8 +238,10 @@ def _numbers(measure: str, found: Findings) -> Iterator[tuple[str | None, Any]]:
     attack = found.get(consistency.MEASURES[measure]) or {}
     if measure in SINGLE:
         yield None, _at(attack, SINGLE[measure])
-    elif measure == "alone":
-        yield from _alone(attack.get("alone", {}))
+    elif measure == "alone":  # every column, and None for the greatest of them
+        columns = attack.get("alone", {})
+        yield from columns.items()
+        yield None, max(columns.values(), key=lambda found: found["share"] or 0.0, default=None)
     elif measure in ("alone_after", "certain_after"):
         yield from _after(measure.removesuffix("_after"), attack)
     elif measure == "excluded":
@@ -253,12 +249,6 @@ def _numbers(measure: str, found: Findings) -> Iterator[tuple[str | None, Any]]:
         yield from [(a, _at(row, "excluded")) for a, row in replay.items()] or [(None, None)]
     else:
         yield from [(a, _at(row, BY_ATTRIBUTE[measure])) for a, row in attack.items()]
-
-
-def _alone(columns: Findings) -> Iterator[tuple[str | None, Any]]:
-    """Every column, and None for the greatest of them."""
-    yield from columns.items()
-    yield None, max(columns.values(), key=lambda found: found["share"] or 0.0, default=None)
 
 
 def _after(measure: str, attack: Findings) -> Iterator[tuple[str | None, Any]]:

@@ -341,11 +341,8 @@ class MondrianParty:
 
     def published(self, attribute: int) -> tuple[list[Span], np.ndarray]:
         """The different spans of an attribute, and which of them each row has; (n,) int64."""
-        hulls = self._hulls.get(attribute)
-        span_of = {
-            group: self.spans[group][attribute] if hulls is None else hulls[group]
-            for group in self.rows
-        }
+        own = {group: self.spans[group][attribute] for group in self.rows}
+        span_of = self._hulls.get(attribute, own)
         different = sorted(set(span_of.values()))
         number = {span: i for i, span in enumerate(different)}
         codes = np.empty(self._ground.people, dtype=np.int64)

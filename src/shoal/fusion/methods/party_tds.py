@@ -249,15 +249,13 @@ class Party:
     def _place(self, steps: Sequence[specialization.Step], packed: bytes | bytearray) -> None:
         """Puts rows under the deepest nodes of a batch; raises PartyError where that can't be."""
         roots = batch_roots(steps)
-        rows = [self._rows_under(root) for root in roots]
+        for root in roots:
+            self._check(root)
+        rows = [self.state.rows[root.attribute][root.lo, root.hi] for root in roots]
         first_cells = [final_nodes(root, steps) for root in roots]
         sizes = zip(map(len, rows), map(len, first_cells), strict=True)
         for i, codes in enumerate(unpack_all(packed, sizes)):
             self.state.codes[roots[i].attribute][rows[i]] = first_cells[i][codes]
-
-    def _rows_under(self, step: specialization.Step) -> np.ndarray:
-        self._check(step)
-        return self.state.rows[step.attribute][step.lo, step.hi]
 
     def _check(self, step: specialization.Step) -> None:
         known = step.attribute < len(self._taxonomies) and step.attribute not in self._own

@@ -294,8 +294,7 @@ class PartyLink:
     def has_more(self, sender: str) -> bool:
         """Whether a message is there, or a goodbye in the session that stands."""
         with self._state:
-            has_come = self._sessions.received[sender] > self._read[sender]
-            return has_come or sender in self._closed
+            return self._sessions.received[sender] > self._read[sender] or sender in self._closed
 
     def _hear_stream(self, frames: Iterator[bytes], context: Any) -> bytes:
         name = self._endpoint.caller(context)

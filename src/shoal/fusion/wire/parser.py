@@ -199,9 +199,8 @@ class Greeting:
             if type(results) is not list or (results and sender == terms.helper):
                 raise ValueError
             for winner, steps in results:
-                if not (is_count(winner) and winner < terms.owners):
-                    raise ValueError
-                if not (is_count(steps) and steps <= terms.ahead):
+                is_owner = is_count(winner) and winner < terms.owners
+                if not (is_owner and is_count(steps) and steps <= terms.ahead):
                     raise ValueError
         except (ValueError, TypeError):
             raise PartyError(

@@ -130,12 +130,8 @@ class OrderedBundles:
 
     def of_input(self, templates: Templates) -> Templates:
         """The templates of the bundles as they came."""
-        return Templates(
-            tuple(
-                slots[_inverse(source)]
-                for slots, source in zip(templates.slots, self.source, strict=True)
-            )
-        )
+        sources = zip(templates.slots, self.source, strict=True)
+        return Templates(tuple(slots[_inverse(source)] for slots, source in sources))
 
 
 def starts_of(counts: np.ndarray) -> np.ndarray:
@@ -261,8 +257,7 @@ def joined(matrices: list[Matrix]) -> Matrix:
 def with_columns(matrix: Matrix, columns: list[np.ndarray], reach: list[float]) -> Matrix:
     """The matrix with some more linear columns. reach: the width of each that costs 1."""
     beside = Matrix.from_columns(np.column_stack(columns), [*reach])
-    costs = joined([matrix, beside])
-    return replace(costs, codes=np.column_stack((matrix.codes, beside.codes)))
+    return replace(joined([matrix, beside]), codes=np.column_stack((matrix.codes, beside.codes)))
 
 
 # Step 3: alignment of rows, table by table from the people down.
@@ -293,18 +288,9 @@ def slots_of_rows(bundles: Bundles, number: int, above: np.ndarray) -> np.ndarra
         below_start = np.cumsum(cells) - cells
         below = _price_below(bundles, number, spans, lead_spans)
         spared = _weight_below(bundles, number)
+    codes, costs, ordered = rows.matrix.codes, costs_of(rows.matrix), rows.ordered
     taken = align(
-        members,
-        starts,
-        widths,
-        rows.starts,
-        rows.matrix.codes,
-        costs_of(rows.matrix),
-        0,
-        below,
-        below_start,
-        spared,
-        rows.ordered,
+        members, starts, widths, rows.starts, codes, costs, 0, below, below_start, spared, ordered
     )
     slots = np.full(rows.matrix.records, -1)
     slots[taken] = np.repeat(np.arange(int(widths.sum())), np.repeat(sizes, widths))
@@ -330,16 +316,8 @@ def _price_below(bundles: Bundles, number: int, rows: np.ndarray, leads: np.ndar
     for child in bundles.below(number):
         about = bundles.tables[child]
         inside = _price_below(bundles, child, about.starts[rows], about.starts[leads])
-        priced = price_below(
-            rows,
-            leads,
-            about.starts,
-            about.matrix.codes,
-            costs_of(about.matrix),
-            0,
-            inside,
-            about.row_weight,
-        )
+        codes, costs, weight = about.matrix.codes, costs_of(about.matrix), about.row_weight
+        priced = price_below(rows, leads, about.starts, codes, costs, 0, inside, weight)
         total = priced if not len(total) else total + priced
     return total
 
@@ -396,11 +374,8 @@ def bundle_loss(bundles: Bundles, templates: Templates, weight: np.ndarray | Non
     lost, cells = 0.0, 0.0
     of_person = np.ones(bundles.people) if weight is None else weight
     for number, rows in enumerate(bundles.tables):
-        d, slots, covered = (
-            rows.matrix.attributes,
-            templates.slots[number],
-            templates.covered[number],
-        )
+        d, slots = rows.matrix.attributes, templates.slots[number]
+        covered = templates.covered[number]
         of_row = np.repeat(of_person, np.diff(bundles.starts_by_person(number)))
         partition = Partition(covered.astype(np.int32), int(slots.max(initial=-1)) + 1)
         losses = np.append(losses_of(rows.matrix, partition), d)  # the last is of withheld rows

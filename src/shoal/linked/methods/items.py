@@ -79,9 +79,9 @@ class Items(Bundler):
             )
         bundling.require_people(bundles, k)
         draws = [rng.permutation(rows.matrix.records) for rows in bundles.tables]
-        tried = [
-            self._classes(bundles, promises, size, rng) for size in self._sizes(bundles.people, k)
-        ]
+        sizes = [size * k for size in SIZES if size * k < bundles.people] + [bundles.people]
+        sizes = [self.size] if self.size else sizes
+        tried = [self._classes(bundles, promises, size, rng) for size in sizes]
         makings = [partial(_templates, bundles, k, draws, ordered) for ordered, _ in tried]
         best = 0
         if len(tried) > 1:
@@ -98,11 +98,6 @@ class Items(Bundler):
             if classes is kept:
                 break
         return making(classes)
-
-    def _sizes(self, people: int, k: int) -> list[int]:
-        if self.size:
-            return [self.size]
-        return [size * k for size in SIZES if size * k < people] + [people]
 
     def _classes(
         self, bundles: Bundles, promises: BundlePromises, size: int, rng: np.random.Generator
@@ -178,8 +173,7 @@ def _shown(
     """(n,) equal where rows of a table show the same cells, and counts of rows below; -1 stays."""
     counts = [np.diff(bundles.tables[child].starts) for child in bundles.below(number)]
     spans = [span[slots] for count in counts for span in _count_spans(slots, count)]
-    found = alike([promises.shown(number, slots), *spans], len(slots))
-    return np.where(slots < 0, -1, found)
+    return np.where(slots < 0, -1, alike([promises.shown(number, slots), *spans], len(slots)))
 
 
 def _look(bundles: Bundles, cells: list[np.ndarray], number: int, row: int) -> tuple[Any, ...]:

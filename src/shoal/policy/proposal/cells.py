@@ -434,9 +434,7 @@ def in_order(labels: Iterable[str]) -> list[str] | None:
 
 
 def ends_of_spans(labels: Iterable[str]) -> dict[str, tuple[float, float]] | None:
-    """The ends by label, infinite where it is open; None where some is neither a number nor a
-    span, or none is a span.
-    """
+    """The ends by label, infinite where open; None unless all are numbers or spans, one a span."""
     ends = {label: span_ends(label.strip()) for label in labels}
     spans = {label: span for label, span in ends.items() if span is not None}
     is_any = any(low < high for low, high in spans.values())

@@ -43,9 +43,7 @@ class Link:
 
 @dataclass(frozen=True)
 class FoundLinks:
-    """The table of people, and each other table's links, the finest first; none where none is
-    found.
-    """
+    """The table of people, and the links that were found of each other one, the finest first."""
 
     people: str
     links: Mapping[str, Sequence[Link]]
@@ -90,11 +88,8 @@ def find_links(
 
     Raises InputError where several tables may be that of people.
     """
-    columns = [
-        _Key(name, column, table.frame[column])
-        for name, table in tables.items()
-        for column in table.names
-    ]
+    every = ((name, column) for name, table in tables.items() for column in table.names)
+    columns = [_Key(name, column, tables[name].frame[column]) for name, column in every]
     keys = [key for key in columns if key.is_unique]
     said = {(key.table, key.column, key.to_table, key.to_column) for key in declared}
     links: dict[str, list[Link]] = {name: [] for name in tables}
