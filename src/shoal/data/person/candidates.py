@@ -304,7 +304,7 @@ class Candidate:
         return _Sample.of(self.people)
 
     def is_shown_by_blocks(self, columns: Iterable[PersonColumn]) -> bool:
-        """Whether blocks of its numbers have what agrees, if anything does, as candidates rooms."""
+        """Whether what agrees goes by blocks of its numbers, as the room of candidates may."""
         rows = self.sample.rows[self.sample.first]
         rows = rows[np.argsort(self.parts[0].ends_among(rows), kind="stable")]
         agreeing = self.evidence.steady.keys() | self.evidence.personal
