@@ -153,7 +153,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         number = pl.int_range(1, given.height + 1).cast(pl.String)
         given = given.with_columns(number.alias(name) for name in unneeded)
         table, beyond = self._within_bins(Table(tables.original_frame(given)))
-        bound = bound_table(table, self.policy_)
+        bound = bound_table(table, self.policy_, counts=False)
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, covered = texts_of_round(columns, bound.encoded.attributes, render)
         for encoded, is_known in zip(bound.encoded.attributes, covered, strict=True):

@@ -412,7 +412,7 @@ def _way_out(stated: Stated, policy: Policy) -> str:
         again.append(f"--method {method}")
     if stated.at("seed") not in (None, policy.model.seed):
         again.append(f"--seed {stated.at('seed')}")
-    such = f"such as {' '.join(again)}" if again else "such as --k or --write"
+    such = f"such as {' '.join(again)}" if again else "such as --set, --k or --write"
     return f"name that one, with the options that it was published with, {such}"
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from shoal.data.certificate_shape import SizesReport
 from shoal.data.findings import AttributeFinding, Fault, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.numbers import parse_numbers
+from shoal.data.numbers import INDISTINCT, fall_together, parse_numbers
 from shoal.data.person_names import same_texts, same_value, same_values, values_of
 from shoal.data.room import IN_MEMORY, Room
 from shoal.data.sample import Sample
@@ -335,6 +335,11 @@ def _encoded(
             " --show-values' lists them"
         )
         return None, [finding_about(column, absent, f"with values {unfit}", remedy)]
+    if attribute.kind is Kind.NUMBER:
+        alike = fall_together(np.where(missing, np.nan, keys), column.texts)
+        if alike.any():
+            remedy = "shorten them, or leave out 'type: number', which makes them codes"
+            return None, [finding_about(column, alike, INDISTINCT, remedy)]
     name, tree = attribute.name, attribute.hierarchy
     if tree is not None and distance == "hierarchical":
         places = _with_missing(keys, missing, tree.leaves)

@@ -9,7 +9,6 @@ written.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +18,15 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.numbers import FARTHEST, PLAIN, advice_on, parse_numbers, position_unit
+from shoal.data.numbers import (
+    FARTHEST,
+    INDISTINCT,
+    PLAIN,
+    advice_on,
+    fall_together,
+    parse_numbers,
+    position_unit,
+)
 from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.sample import Sample, encode_sample
@@ -160,14 +167,10 @@ def _numbers(
         remedy = advice_on([column.cells[i] for i in np.flatnonzero(~missing)], PLAIN)
         remedy = remedy or "correct them, or list the text under 'missing_values'"
         findings.append(finding_about(column, bad, f"{kind} not a number", remedy))
-    alike = _alike(values, column.cells)
+    alike = fall_together(values, column.cells)
     if alike.any():
         remedy = "shorten them, or give a hierarchy"
-        findings.append(
-            finding_about(
-                column, alike, "with numbers of more digits than can be told apart", remedy
-            )
-        )
+        findings.append(finding_about(column, alike, INDISTINCT, remedy))
     far = np.isfinite(values) & (np.abs(values) > FARTHEST)
     if far.any():
         findings.append(
@@ -186,17 +189,6 @@ def _outside(
     outside = ((values < domain[0]) | (values > domain[1])) & ~others
     remedy = "widen 'domain' or correct the data"
     return [finding_about(column, outside, "outside its domain", remedy)] if outside.any() else []
-
-
-def _alike(values: np.ndarray, cells: tuple[str, ...]) -> np.ndarray:
-    """(cells,) bool: different numbers that are the same to a computer's 53 bits."""
-    alike = np.zeros(len(values), dtype=bool)
-    order = np.argsort(values, kind="stable")
-    for i in np.flatnonzero(values[order[1:]] == values[order[:-1]]):
-        pair = order[[i, i + 1]]
-        if len({Decimal(cells[j].strip()) for j in pair}) > 1:
-            alike[pair] = True
-    return alike
 
 
 def _positions(

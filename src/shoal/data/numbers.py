@@ -31,12 +31,26 @@ MOST_EXACT = 1 << 53
 """Whole numbers below this are exact in every program that reads them."""
 
 
+INDISTINCT = "with numbers of more digits than can be told apart"
+
+
 def parse_numbers(cells: Sequence[str] | pl.Series) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
     text = cells if isinstance(cells, pl.Series) else pl.Series(cells, dtype=pl.String)
     if len(cells) > FEW or any(cell != cell.strip() for cell in cells):
         text = text.str.strip_chars()
     return text.cast(pl.Float64, strict=False).to_numpy().copy()
+
+
+def fall_together(values: np.ndarray, cells: Sequence[str] | pl.Series) -> np.ndarray:
+    """(cells,) bool: different numbers that are the same to a computer's 53 bits."""
+    alike = np.zeros(len(values), dtype=bool)
+    order = np.argsort(values, kind="stable")
+    for i in np.flatnonzero(values[order[1:]] == values[order[:-1]]):
+        pair = order[[i, i + 1]]
+        if len({Decimal(cells[j].strip()) for j in pair.tolist()}) > 1:
+            alike[pair] = True
+    return alike
 
 
 def exact_sum(numbers: Iterable[float]) -> float:

@@ -18,7 +18,7 @@ import polars as pl
 from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
-from shoal.data.numbers import FARTHEST, parse_numbers
+from shoal.data.numbers import FARTHEST, fall_together, parse_numbers
 from shoal.data.progress import watched
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
@@ -404,7 +404,7 @@ def _sensitive(
         return {"order": orders[name], **own}
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
-    if not (column.was_number and cells):
+    if not (column.was_number and cells) or fall_together(parse_numbers(cells), cells).any():
         return dict(own)
     if role == "plain" or len(cells) > MANY_NUMBERS:
         return {"type": "number", **own}

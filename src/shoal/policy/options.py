@@ -78,7 +78,8 @@ class Overrides(Request):
         if self.method is None and with_default is not None:
             policy = with_default(policy)
         if self.method is not None or self.settings:
-            policy = policy.with_method(self.method, parsed(self.settings or []))
+            settings = parsed(self.settings or [])
+            policy = policy.with_method(self.method, settings, may_be_absent=True)
         if is_default and self.settings:
             policy.require_fit(verb)
         return policy if self.seed is None else policy.with_seed(self.seed)

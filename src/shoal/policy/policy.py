@@ -169,15 +169,19 @@ class Policy(Figures):
         return self._with(promises=promises)
 
     def with_method(
-        self, name: str | NamedMethod | None, settings: Mapping[str, Any] | None = None
+        self,
+        name: str | NamedMethod | None,
+        settings: Mapping[str, Any] | None = None,
+        may_be_absent: bool = False,
     ) -> Policy:
         """The policy with another method, or with some of its parameters changed.
 
         name: with parameters if need be (`mondrian:cut=nearest`, as `compare` recommends it); or a
         method of the program's own, as an object: the policy then says its name, by which this
-        program alone finds it. Where it names no method and a thorough search is asked
-        for, that is one which may change the number of classes. Raises InputError where parameters
-        do not fit a method that nobody named.
+        program alone finds it. Where it names no method and a thorough search is asked for, that is
+        one which may change the number of classes. may_be_absent: as where a release is verified.
+        Raises InputError for an unknown one, and where parameters do not fit a method that nobody
+        named.
         """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
@@ -191,7 +195,8 @@ class Policy(Figures):
         if not isinstance(name, str | None):
             method = dict(registry.enlisted(name))
         elif name is not None and name != method["name"]:
-            registry.require_known(name)
+            if not may_be_absent:
+                registry.require_known(name)
             method = {"name": name}
         chosen = self._with(method=method | dict(settings or {}))
         if name is None and self.model.method is None:

@@ -32,6 +32,7 @@ from shoal.auditor.description import policy_identity, policy_sha256
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verify import verify_by
 from shoal.errors import InputError
+from shoal.policy import registry
 from shoal.policy.policy import Policy
 
 OPENSSL = shutil.which("openssl")
@@ -157,6 +158,17 @@ def test_another_policy_and_another_original_are_found(copied):
     assert {"input", "measured again"} <= {*failed(checked(copied))}
     forge(copied, lambda content: content["columns"].pop(0))
     assert "columns" in failed(checked(copied))
+
+
+def test_a_release_by_a_method_that_is_not_installed_here_is_verified(folder, shoal, monkeypatch):
+    """With the option that verifying itself says was left out."""
+    shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q", status=0)
+    by = ("--method", "mdav")
+    words = ("in.csv", "-p", "in.policy.yaml", "-o", "out.csv", "-q")
+    assert shoal("publish", *words, *by, status=0)
+    monkeypatch.setattr(registry, "verb_of", lambda name: None)
+    assert "such as --method mdav" in shoal("verify", "out.csv", "-p", "in.policy.yaml").out
+    shoal("verify", "out.csv", "-p", "in.policy.yaml", *by, status=0)
 
 
 def test_a_file_that_can_no_longer_be_parsed_fails_and_does_not_end_the_checks(copied):

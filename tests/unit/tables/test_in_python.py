@@ -414,6 +414,15 @@ def test_the_transformer_shows_of_people_without_a_value_what_a_release_shows(
     assert (shown["disease"][:starred] != "*").all() == shows
 
 
+def test_the_transformer_shows_rows_without_any_value(sklearn):
+    """A release leaves them out; here a row comes out for each that goes in."""
+    frame = pd.DataFrame({"work": ["a", "b"] * 50 + [None] * 3, "land": ["x"] * 60 + [None] * 43})
+    anonymizer = sklearn.Anonymizer(quasi=["work", "land"], k=5)
+    shown = anonymizer.fit(frame.head(100)).transform(frame)
+    assert len(shown) == len(frame)
+    assert anonymizer.fit(frame).transform(frame).head(100).equals(shown.head(100))
+
+
 def test_the_transformer_finds_levels_and_applies_them(sklearn, people):
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression

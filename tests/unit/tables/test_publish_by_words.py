@@ -399,6 +399,26 @@ def test_settings_of_shown_columns_are_kept(days, role):
     assert sorted(numbers) == [1000.5 + i for i in range(40)]
 
 
+def test_numbers_that_no_float_tells_apart_are_codes_or_refused():
+    """As numbers they were one value: t = 0 was measured, and two of forty were no diversity."""
+    n = 400
+    accounts = [2**60 + (i * i) % 40 for i in range(n)]
+    frame = pl.DataFrame({"age": [i % 60 for i in range(n)], "account": accounts})
+    words = {"quasi": ["age"], "k": 5, "l": 2, "t": 0.4}
+    release = shoal.publish(frame, sensitive="account", **words)
+    promises = {one["model"]: one["measured"] for one in release.certificate["promises"]}
+    small = frame.with_columns(account=(pl.col("account") - 2**60).cast(pl.String))
+    expected = shoal.publish(small, sensitive="account", **words).certificate["promises"]
+    assert promises == {one["model"]: one["measured"] for one in expected}
+    assert promises["t-closeness"] > 0
+    said = "'account': .*of more digits than can be told apart .*shorten them, or leave out"
+    with pytest.raises(InputError, match=said):
+        shoal.publish(frame, sensitive={"account": {"type": "number"}}, **words)
+    as_numbers = content_of({"age": "quasi", "account": {"role": "sensitive", "type": "number"}}, 5)
+    with pytest.raises(InputError, match=said):  # nor are they measured
+        shoal.audit(release.data, as_numbers)
+
+
 def test_settings_go_before_what_numbers_of_a_sensitive_column_say(days):
     pay = {"pay": {"distance": "equal"}}
     release = shoal.publish(days, quasi="age", sensitive=pay, other="drop", k=4, t=0.95)

@@ -69,9 +69,12 @@ class BoundTable:
         return matrix, self.whole_table.only(kept, matrix.subjects)
 
 
-def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
-    """The table bound and encoded, or everything that is wrong with it."""
-    problem, people, findings = _bind_columns(table, policy)
+def bind(table: Table, policy: Policy, counts: bool = True) -> tuple[BoundTable | None, list[Any]]:
+    """The table bound and encoded, or everything that is wrong with it.
+
+    counts: whether its rows count as people, as those of new people who are shown by a plan do not.
+    """
+    problem, people, findings = _bind_columns(table, policy, counts)
     if problem is None:
         return None, findings
     schema = problem.schema
@@ -90,9 +93,9 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
     return BoundTable(problem, encoded, whole_table, label, populations), []
 
 
-def bound_table(table: Table, policy: Policy) -> BoundTable:
+def bound_table(table: Table, policy: Policy, counts: bool = True) -> BoundTable:
     """`bind`; raises InputError with every finding."""
-    bound, findings = bind(table, policy)
+    bound, findings = bind(table, policy, counts)
     if bound is None:
         raise InputError.from_findings(findings)
     return bound
@@ -119,7 +122,7 @@ def bound_original(
 
 
 def _bind_columns(
-    table: Table, policy: Policy
+    table: Table, policy: Policy, counts: bool = True
 ) -> tuple[Problem | None, dict[str, Table], list[Any]]:
     """The problem of a table, and its populations as they were read beside it; or every finding.
 
@@ -131,7 +134,7 @@ def _bind_columns(
         return None, {}, unfit
     findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
     findings = findings or check_unnamed(table, tables) or tables.lacking or derived
-    findings = findings or check_signs(table, tables)
+    findings = findings or (check_signs(table, tables) if counts else [])
     if findings:
         return None, {}, findings
     people = tables.populations
