@@ -26,6 +26,7 @@ from shoal.data.table import Column, as_text, encode_text, with_decimals
 from shoal.data.warnings import NOT_NUMBERS, SIGN_OF_NO_VALUE, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.binding.notation import (
+    COMPUTED,
     Spans,
     as_numbers,
     spans_between,
@@ -218,6 +219,7 @@ def _with_numbers(
         if technique != "derived":
             signs = [as_text(one).is_in(render.missing) for one in (frame[name], cells)]
             cells = cells.set(signs[0] | signs[1], None)
+        held = cells
         if cells.dtype.is_decimal():  # as from a file of text, which may say more than a float can
             cells = cells.cast(pl.String)
         if column.get("type") != "number" and not (
@@ -228,17 +230,16 @@ def _with_numbers(
             continue
         if numbers == "published" and technique in SHOWN and not SHOWN[technique].hides_span:
             continue
-        if numbers == "published":
-            is_text = cells.dtype == pl.String
-            read = as_numbers(cells.set(cells == render.suppressed, None) if is_text else cells)
-            if read.dtype == pl.String:
-                continue
-        elif technique == "node" or technique in SHOWN:
+        if numbers != "published" and (technique == "node" or technique in SHOWN):
             read = _of_spans(cells, technique, render, numbers)
         else:
-            read = as_numbers(cells)
-            if read.dtype == pl.String:
-                read = read.cast(pl.Float64, strict=False)
+            source = column.get("derived_from")
+            part = name.removeprefix(f"{source}_") if source else technique
+            is_text = held.dtype == pl.String
+            shown = held.set(held == render.suppressed, None) if is_text else held
+            read = _of_values(shown, numbers, part in COMPUTED)
+            if numbers == "published" and read.dtype == pl.String:
+                continue
         _warn_of_lost(cells, read, render)
         if "missing" not in dialect:
             _warn_of_signs(name, read)
@@ -252,6 +253,20 @@ def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:
         return cells
     published = PublishedNumbers.of(notation, render)
     return map_cells(cells, lambda cell: published.translated(cell, notation.plain))[0]
+
+
+def _of_values(held: pl.Series, numbers: Numbers, are_computed: bool) -> pl.Series:
+    """Whole numbers or floats; decimals and text as they are where floats have fewer digits.
+
+    Text that holds other than numbers is left, too, or becomes null if these were asked for.
+    """
+    text = held.cast(pl.String) if held.dtype.is_decimal() else held
+    read = as_numbers(text, are_computed)
+    if read.dtype != pl.String:
+        return read
+    floats = text.cast(pl.Float64, strict=False)
+    is_read = floats.is_finite().fill_null(False) | (text.fill_null("") == "")
+    return held if numbers == "published" or is_read.all() else floats
 
 
 def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers) -> pl.Series:

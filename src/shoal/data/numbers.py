@@ -117,7 +117,8 @@ def is_long(texts: Iterable[str]) -> np.ndarray:
 
 def loses_digits(text: pl.Series) -> bool:
     """Whether some number shows other digits as a float."""
-    cells = [Decimal(cell) for cell in text.drop_nulls().unique().to_list()]
+    distinct = text.drop_nulls().unique()
+    cells = map(Decimal, distinct.filter(distinct != distinct.cast(pl.Float64).cast(pl.String)))
     return any(cell.is_finite() and cell != Decimal(repr(float(cell))) for cell in cells)
 
 

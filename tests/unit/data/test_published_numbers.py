@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -451,3 +452,53 @@ def test_the_audit_tells_changed_numbers_apart_that_are_one_float():
     shown = frame.with_columns(s=pl.Series(["9007199254740992", "41.0"]))
     found = library.audit(shown, BIG | IN_ORDER | {"attributes": asked}, original=frame)
     assert found["faults"]["changed"] == 1
+
+
+LONG_DECIMALS = [
+    ["123456789012345.01", "123456789012345.02", "123456789012345.03", "7.00"],
+    ["1.234567890123456001", "1.234567890123456002", "-0.5", "2"],
+    ["9007199254740990.9", "1", "2", "3"],
+    ["1e-400", "1", "2", "3"],
+]
+SHORT_DECIMALS = [
+    ["0.1", "12345678901.25", "7.00", "1e-7"],
+    ["0.30000000000000004", "1.7976931348623157e99", "5e-324", "-0.50"],
+]
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("cells", [*LONG_DECIMALS, *SHORT_DECIMALS])
+def test_numbers_are_floats_where_these_keep_every_digit(published, audited, output, cells):
+    rows = {"age": ["20", "20", "30", "30"], "pay": cells}
+    published(output, rows=rows, attributes={"age": AGE, "pay": PAY})
+    assert audited(output) == KEPT
+    read = library.read_release(output).data["pay"]
+    assert read.dtype == (pl.String if cells in LONG_DECIMALS else pl.Float64)
+    assert read.to_list() == (cells if cells in LONG_DECIMALS else [*map(float, cells)])
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("cells", LONG_DECIMALS[:2])
+def test_decimals_of_a_frame_are_read_back_digit_by_digit(tmp_path, output, cells):
+    kept = [*map(Decimal, cells)]
+    frame = pl.DataFrame(
+        {"age": [20, 20, 30, 30], "pay": pl.Series(kept, dtype=pl.Decimal(38, 18))}
+    )
+    release = library.publish(frame, quasi=["age"], plain=["pay"], k=2)
+    path = tmp_path / output
+    release.save(path)
+    mine = [kept[row] for row in release.trace]
+    for found in (release.numbers(), library.read_release(path).data):
+        assert [*map(Decimal, found["pay"].to_list())] == mine
+
+
+@pytest.mark.parametrize("part", ["mid", "mean"])
+def test_middles_and_means_are_floats_of_whatever_digits(published, audited, part):
+    rows = {"age": ["0.1234567890123456", "0.9876543210987653"] * 2, "pay": ["1", "2", "1", "2"]}
+    age = AGE | ({"render": "both"} if part == "mean" else {})
+    columns = {"age": age, "pay": PAY}
+    for output in ("out.csv", "out.parquet"):
+        published(output, rows=rows, attributes=columns, write={"numbers": ["lo", part]})
+        assert audited(output) == KEPT
+        read = library.read_release(output).data
+        assert read.schema["age_lo"] == read.schema[f"age_{part}"] == pl.Float64

@@ -35,6 +35,7 @@ from shoal.policy.consistency import named_as
 from shoal.policy.model import AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
+COMPUTED = ("mid", "mean")
 _EXACT = Context(prec=EXACT_DIGITS)
 _NUMBER = f"({PLAIN.number})"
 _BIN = re.compile(rf"\[{_NUMBER}, {_NUMBER}\)")
@@ -311,7 +312,8 @@ class CellNotation:
                 continue
             text = column.cast(pl.String)
             if is_number(attribute):
-                numbers = as_numbers(text)
+                part = next((c.part for c in self.derived if c.name == name), attribute.render)
+                numbers = as_numbers(text, part in COMPUTED)
                 is_leaf = attribute.hierarchy is not None and name not in self._sources
                 cells = (as_text(column) for column in (text, numbers))
                 before, after = cells if is_leaf else (one.is_in(none) for one in cells)
@@ -470,21 +472,24 @@ def _gathered(spans: Spans, asked: Derived, codes: object) -> pl.Series:
 # Columns of a release as numbers and dates, for formats that have types.
 
 
-def as_numbers(text: pl.Series) -> pl.Series:
-    """Texts as whole numbers or floats; as they are where some are none, or would lose digits."""
+def as_numbers(text: pl.Series, are_computed: bool = False) -> pl.Series:
+    """Texts as whole numbers or floats; as they are where some are none, or would lose digits.
+
+    are_computed: such as means, which a float rounds up to 2**53.
+    """
     if text.dtype not in TEXTS:
         return text
     cells = text.str.strip_chars().replace("", None)
     numbers = cells.cast(pl.Float64, strict=False)
     if _says_more(cells, numbers) or bool(numbers.is_nan().any()):
         return text
-    if bool((numbers.abs() < MOST_EXACT).all()):
-        is_whole = bool((numbers.floor() == numbers).all())
-        return numbers.cast(pl.Int64) if is_whole else numbers
     whole = cells.cast(pl.Int64, strict=False)
     if as_text(whole).equals(as_text(cells)):
         return whole
-    return text if loses_digits(cells) else numbers
+    is_exact = numbers.abs() < MOST_EXACT
+    if not (are_computed and is_exact.all()) and loses_digits(cells):
+        return text
+    return numbers.cast(pl.Int64) if (is_exact & (numbers.floor() == numbers)).all() else numbers
 
 
 def _days(text: pl.Series) -> pl.Series:
