@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal, InvalidOperation, localcontext
 from functools import cached_property
 from math import fsum, inf
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def fall_together(values: np.ndarray, cells: Sequence[str] | pl.Series) -> np.nd
     order = np.argsort(values, kind="stable")
     for i in np.flatnonzero(values[order[1:]] == values[order[:-1]]):
         pair = order[[i, i + 1]]
-        if len({Decimal(cells[j].strip()) for j in pair.tolist()}) > 1:
+        if len({_exact(cells[j].strip()) for j in pair.tolist()}) > 1:
             alike[pair] = True
     return alike
 
@@ -118,8 +118,18 @@ def is_long(texts: Iterable[str]) -> np.ndarray:
 def loses_digits(text: pl.Series) -> bool:
     """Whether some number shows other digits as a float."""
     distinct = text.drop_nulls().unique()
-    cells = map(Decimal, distinct.filter(distinct != distinct.cast(pl.Float64).cast(pl.String)))
-    return any(cell.is_finite() and cell != Decimal(repr(float(cell))) for cell in cells)
+    cells = map(_exact, distinct.filter(distinct != distinct.cast(pl.Float64).cast(pl.String)))
+    return any(
+        cell is None or (cell.is_finite() and cell != Decimal(repr(float(cell)))) for cell in cells
+    )
+
+
+def _exact(text: str) -> Decimal | None:
+    """The number that a text writes; None where its exponent is beyond those of decimals."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
 
 
 EXACT_DIGITS = 800

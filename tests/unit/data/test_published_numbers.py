@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 
 import shoal as library
 from sample_policies import content_of
-from shoal.data.numbers import exact_sum, exact_text, weighted_sum
+from shoal.data.numbers import (
+    exact_sum,
+    exact_text,
+    fall_together,
+    loses_digits,
+    parse_numbers,
+    weighted_sum,
+)
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema
 from shoal.data.table import encode_text
@@ -493,6 +500,16 @@ def test_decimals_of_a_frame_are_read_back_digit_by_digit(tmp_path, output, cell
 
 
 @pytest.mark.parametrize("part", ["mid", "mean"])
+def test_exponents_beyond_those_of_decimals_are_told_apart_from_0():
+    tiny, nought = "1e-999999999999999999999", "0"
+    assert loses_digits(pl.Series([tiny, "2.5"]))
+    assert not loses_digits(pl.Series(["NaN", "-inf", "2.5", "25e-1"]))
+    cells = [tiny, nought, "2"]
+    assert fall_together(parse_numbers(cells), cells).tolist() == [True, True, False]
+    cells = ["0.0", nought]
+    assert not fall_together(parse_numbers(cells), cells).any()
+
+
 def test_middles_and_means_are_floats_of_whatever_digits(published, audited, part):
     rows = {"age": ["0.1234567890123456", "0.9876543210987653"] * 2, "pay": ["1", "2", "1", "2"]}
     age = AGE | ({"render": "both"} if part == "mean" else {})
