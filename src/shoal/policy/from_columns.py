@@ -404,9 +404,13 @@ def _sensitive(
         return {"order": orders[name], **own}
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
-    if not (column.was_number and cells) or fall_together(parse_numbers(cells), cells).any():
+    if not (column.was_number and cells):
         return dict(own)
-    if role == "plain" or len(cells) > MANY_NUMBERS:
+    if role == "plain":
+        return {"type": "number", **own}
+    if fall_together(parse_numbers(cells), cells).any():
+        return dict(own)
+    if len(cells) > MANY_NUMBERS:
         return {"type": "number", **own}
     is_code = all(map(NUMBER.fullmatch, cells))
     return {"type": "number", "distance": "equal", **own} if is_code else dict(own)
