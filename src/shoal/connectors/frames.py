@@ -9,11 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import date, datetime, time, timedelta
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
@@ -153,12 +155,20 @@ PANICS = re.compile(f"decimal256|{DURATION}")
 
 
 def _unchanged(frame: nw.DataFrame[IntoDataFrame]) -> pl.DataFrame:
-    """The frame in Polars; raises an error, whichever, where some column can't be read."""
+    """The frame in Polars; raises an error, whichever, where some column can't be read, or cells
+    of several kinds would be made one.
+    """
     native: Any = frame.to_native()
     kinds = native.schema.types if frame.implementation.is_pyarrow() else native.dtypes
     if PANICS.search(" ".join(map(str, kinds))):
         raise ValueError
-    return frame.to_polars()
+    polars = frame.to_polars()
+    for place, (kind, read) in enumerate(zip(kinds, polars.dtypes, strict=True)):
+        held = getattr(getattr(kind, "categories", None), "dtype", kind)
+        may_mix = str(held) == "object" and (read.is_float() or read.is_temporal())
+        if may_mix and _first_other(frame[:, place]) is not None:
+            raise ValueError
+    return polars
 
 
 def _require_known(failed: BaseException) -> None:
@@ -233,16 +243,21 @@ def _first_other(cells: nw.Series[Any]) -> int | None:
     except Exception:
         return None
     filled = [(row, kind) for row, kind in kinds if kind is not None]
-    return next((row for row, kind in filled if kind is not filled[0][1]), None)
+    return next((row for row, kind in filled if kind != filled[0][1]), None)
 
 
-def _kind(cell: object) -> type | None:
-    """The type of a cell, one for all numbers; None where it is empty."""
+def _kind(cell: object) -> object:
+    """What a cell is, one for all numbers, and whether without a time zone; None where empty."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(cell, Real) and not isinstance(cell, bool):
         return None if cell != cell else float  # NaN
-    return type(cell)
+    kind = next((kind for kind in KINDS if isinstance(cell, kind)), type(cell))
+    return kind, getattr(cell, "tzinfo", None) is None
+
+
+KINDS = (str, np.bool_, datetime, date, time, timedelta)
+"""Those of which cells may be of several types; datetimes are dates, too, so they go first."""
 
 
 def like(
