@@ -5,22 +5,27 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.typed import CONVERT, objects_of, plain
+from shoal.connectors.typed import CONVERT, DURATIONS, objects_of, plain
 from shoal.data.table import Table
-from shoal.errors import InputError, is_of_a_library
+from shoal.errors import InputError, is_of_a_library, library_errors_as
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import pyarrow as pa
     from narwhals.typing import IntoDataFrame
 
 
@@ -47,14 +52,11 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
         return frame
     eager = _eager(frame)
     _check_names(eager.columns)
-    wide = _too_wide(eager)
     try:
-        polars = None if wide else eager.to_polars()
+        polars = _unchanged(eager)
     except BaseException as failed:
         _require_known(failed)
-        polars = None
-    if polars is None:
-        polars = _by_columns(eager, reading, wide)
+        polars = _by_columns(eager, reading)
     if not polars.height and not allow_empty:
         raise InputError("frame: holds no records; publish a table with at least k people")
     return Table(plain(polars, "frame", reading))
@@ -147,12 +149,26 @@ def _in_their_order(cells: Any) -> Any:
     return texts.astype(CategoricalDtype(known.astype(str), ordered=True)) if has_order else texts
 
 
-def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
-    """Columns of decimals of 256 bits, at which Polars panics aloud."""
+DURATION = "month_day_nano_interval"
+PANICS = re.compile(f"decimal256|{DURATION}")
+"""Types of Arrow at which Polars panics aloud."""
+
+
+def _unchanged(frame: nw.DataFrame[IntoDataFrame]) -> pl.DataFrame:
+    """The frame in Polars; raises an error, whichever, where some column can't be read, or cells
+    of several kinds would be made one.
+    """
     native: Any = frame.to_native()
     kinds = native.schema.types if frame.implementation.is_pyarrow() else native.dtypes
-    named = zip(map(str, frame.columns), kinds, strict=True)
-    return [name for name, kind in named if "decimal256" in str(kind)]
+    if PANICS.search(" ".join(map(str, kinds))):
+        raise ValueError
+    polars = frame.to_polars()
+    for place, (kind, read) in enumerate(zip(kinds, polars.dtypes, strict=True)):
+        held = getattr(getattr(kind, "categories", None), "dtype", kind)
+        may_mix = str(held) == "object" and (read.is_float() or read.is_temporal())
+        if may_mix and _first_other(frame[:, place]) is not None:
+            raise ValueError
+    return polars
 
 
 def _require_known(failed: BaseException) -> None:
@@ -175,20 +191,15 @@ def _check_names(names: Sequence[object]) -> None:
             raise InputError(f"frame: column name {name!r} is no text; rename the column")
 
 
-def _by_columns(
-    frame: nw.DataFrame[IntoDataFrame], reading: Reading, wide: Sequence[str]
-) -> pl.DataFrame:
+def _by_columns(frame: nw.DataFrame[IntoDataFrame], reading: Reading) -> pl.DataFrame:
     """Each column by itself, as texts where one can't be read and nobody needs it.
 
-    wide: columns that can't be read. Raises InputError with all others, and the first row that
-    differs.
+    Raises InputError with all others, and the first row that differs.
     """
     columns, findings = [], []
     for place, name in enumerate(map(str, frame.columns)):
         try:
-            if name in wide:
-                raise ValueError
-            columns.append(frame[:, [place]].to_polars().to_series().alias(name))
+            columns.append(_unchanged(frame[:, [place]]).to_series().alias(name))
         except BaseException as failed:
             _require_known(failed)
             columns.append(_told_apart(frame[:, place], name))
@@ -208,10 +219,11 @@ def _holding(cells: nw.Series[Any]) -> str:
     """What cells that can't be read are, and the way out."""
     native: Any = cells.to_native()
     dtype = str(getattr(native, "dtype", getattr(native, "type", "")))
-    kinds = (type(cell) for cell in cells.to_list() if _kind(cell) is not None)
-    return (
-        objects_of(next(kinds)) if dtype == "object" else f"values of the type {dtype}; {CONVERT}"
-    )
+    if dtype.startswith(DURATION):
+        return DURATIONS
+    if dtype != "object":
+        return f"values of the type {dtype}; {CONVERT}"
+    return objects_of(next(type(cell) for cell in cells.to_list() if _kind(cell) is not None))
 
 
 def _told_apart(cells: nw.Series[Any], name: str) -> pl.Series:
@@ -231,23 +243,32 @@ def _first_other(cells: nw.Series[Any]) -> int | None:
     except Exception:
         return None
     filled = [(row, kind) for row, kind in kinds if kind is not None]
-    return next((row for row, kind in filled if kind is not filled[0][1]), None)
+    return next((row for row, kind in filled if kind != filled[0][1]), None)
 
 
-def _kind(cell: object) -> type | None:
-    """The type of a cell, one for all numbers; None where it is empty."""
+def _kind(cell: object) -> object:
+    """What a cell is, one for all numbers, and whether without a time zone; None where empty."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(cell, Real) and not isinstance(cell, bool):
         return None if cell != cell else float  # NaN
-    return type(cell)
+    kind = next((kind for kind in KINDS if isinstance(cell, kind)), type(cell))
+    return kind, getattr(cell, "tzinfo", None) is None
+
+
+KINDS = (str, np.bool_, datetime, date, time, timedelta)
+"""Those of which cells may be of several types; datetimes are dates, too, so they go first."""
 
 
 def like(
     frame: FrameT, polars: pl.DataFrame, orders: Mapping[str, Sequence[str]] = NO_ORDER
 ) -> FrameT:
-    """A polars frame as the kind of frame that `frame` is. orders: as of `of_library`."""
-    return cast(FrameT, of_library(polars, _eager(frame).implementation, orders))
+    """A polars frame as the kind of frame that `frame` is; itself for what only streams Arrow.
+
+    orders: as of `of_library`.
+    """
+    library = "polars" if _only_streams(frame) else _eager(frame).implementation
+    return cast(FrameT, of_library(polars, library, orders))
 
 
 def of_library(
@@ -321,21 +342,41 @@ def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     """The frame to be looked at, whatever its cells hold; raises TypeError for another thing."""
     import narwhals as nw
 
-    if isinstance(frame, ArrowStream) and not nw.dependencies.is_into_dataframe(frame):
-        frame = _streamed(frame)
-    return nw.from_native(cast("IntoDataFrame", frame), eager_only=True)
+    known: Any = _streamed(cast(ArrowStream, frame)) if _only_streams(frame) else frame
+    return nw.from_native(known, eager_only=True)
 
 
-def _streamed(stream: ArrowStream) -> pl.DataFrame:
+def _only_streams(frame: Frame) -> bool:
+    import narwhals as nw
+
+    return isinstance(frame, ArrowStream) and not nw.dependencies.is_into_dataframe(frame)
+
+
+def _streamed(stream: ArrowStream) -> pl.DataFrame | pa.Table:
     """All records of a stream; those of one that can be read only once are kept while it lives."""
     if not (isinstance(stream, Iterator) and type(stream).__weakrefoffset__):
-        return pl.DataFrame(stream)
+        return _all_of(stream)
     if stream not in _READ:
-        _READ[stream] = pl.DataFrame(stream)
+        _READ[stream] = _all_of(stream)
     return _READ[stream]
 
 
-_READ: WeakKeyDictionary[ArrowStream, pl.DataFrame] = WeakKeyDictionary()
+_READ: WeakKeyDictionary[ArrowStream, pl.DataFrame | pa.Table] = WeakKeyDictionary()
+
+
+def _all_of(stream: ArrowStream) -> pl.DataFrame | pa.Table:
+    """All records, in pyarrow where Polars can't read a column: it may be one that nobody needs."""
+    with suppress(ImportError):
+        from pyarrow import RecordBatchReader
+
+        reader = stream = RecordBatchReader.from_stream(stream)
+        if PANICS.search(" ".join(map(str, reader.schema.types))):
+            return reader.read_all()
+    with library_errors_as(
+        "frame: holds columns that Polars can't read, such as intervals; leave them out, or make"
+        " them text"
+    ):
+        return pl.DataFrame(stream)
 
 
 def refuse_path(frame: object, instead: str = "") -> None:

@@ -102,6 +102,7 @@ def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
 
 
 CONVERT = "convert them to numbers (float) or text (str)"
+DURATIONS = "durations; give numbers, such as their days, or drop the column"
 NESTED = "lists or objects; give plain values"
 
 
@@ -181,7 +182,7 @@ def _holding(cells: pl.Series) -> str:
     if dtype == pl.Object:
         return objects_of(type(next((cell for cell in cells if cell is not None), None)))
     if dtype == pl.Duration:
-        return "durations; give numbers, such as their days, or drop the column"
+        return DURATIONS
     if dtype == pl.Binary:
         return f"bytes, UUIDs, or decimals of more than {MOST_DIGITS} digits; give text or numbers"
     if dtype in (pl.Date, pl.Datetime):

@@ -1,10 +1,15 @@
 """Faults of frames and JSON lines are said with their column, row or line."""
 
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from shoal.connectors import files
+from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import table_of
 from shoal.errors import InputError
 
@@ -19,6 +24,42 @@ def test_columns_that_mix_kinds_are_named_with_the_first_row_that_differs():
     assert refused.value.findings == (
         "frame: column 'y' mixes kinds of values (row 2); give it one kind",
     )
+
+
+NOON = datetime(2020, 1, 1, 12)
+MIXED = {
+    "naive and aware": [NOON, None, NOON.astimezone(UTC)],
+    "aware and naive": [NOON.astimezone(UTC), None, NOON],
+    "days and points in time": [NOON.date(), None, NOON],
+    "points in time and numbers": [NOON, None, 5],
+    "times and numbers": [NOON.time(), None, 5],
+    "times with a zone and without": [NOON.time(), None, NOON.time().replace(tzinfo=UTC)],
+    "numbers and truth": [2.5, None, True],
+}
+
+
+@pytest.mark.parametrize("cells", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("dtype", [object, "category"])
+def test_kinds_that_could_be_made_one_are_refused_unless_the_column_is_dropped(cells, dtype):
+    frame = pd.DataFrame({"age": [1, 1, 1], "x": pd.Series(cells, dtype=object).astype(dtype)})
+    with pytest.raises(InputError, match=r"column 'x' mixes kinds of values \(row 3\)"):
+        table_of(frame)
+    assert table_of(frame, reading=Reading(dropped=frozenset({"x"}))).frame["age"].sum() == 3
+
+
+ALIKE = {
+    "whole numbers and others": ([1, np.float32(2.5), None], [1.0, 2.5, None]),
+    "whole numbers and decimals": ([Decimal("1.5"), 1], [Decimal("1.5"), Decimal(1)]),
+    "truth": ([np.bool_(True), False, float("nan")], [True, False, None]),
+    "points in time": ([pd.Timestamp(NOON), NOON, pd.NaT], [NOON, NOON, None]),
+    "texts": ([np.str_("a"), "b", None], ["a", "b", None]),
+}
+
+
+@pytest.mark.parametrize(("cells", "read"), ALIKE.values(), ids=ALIKE)
+def test_one_kind_of_several_types_is_read(cells, read):
+    frame = pd.DataFrame({"x": pd.Series(cells, dtype=object)})
+    assert table_of(frame).frame["x"].to_list() == read
 
 
 @pytest.mark.parametrize(

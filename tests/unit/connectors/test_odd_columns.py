@@ -1,6 +1,7 @@
 """Columns whose cells have no one text: refused where they are needed, else simply dropped."""
 
 import json
+import sys
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +24,9 @@ from shoal.connectors.dialect import Reading
 POLICY = content_of({"age": "quasi"}, other="drop")
 AGES = [1, 1, 2, 2]
 PEOPLE = pd.DataFrame({"age": AGES})
+HOURS = pa.array([pa.MonthDayNano([0, 0, 1]), None] * 2, pa.month_day_nano_interval())
+INTERVALS = pa.table({"age": AGES, "odd": HOURS})
+WIDE = pa.table({"age": AGES, "odd": pa.array([Decimal(1)] * 4, pa.decimal256(76, 2))})
 ODD = {
     "dicts": PEOPLE.assign(odd=[{"a": 1}, [2], ValueError(), {3}]),
     "structs": pl.DataFrame({"age": AGES, "odd": [{"a": [1]}] * 4}),
@@ -32,9 +36,12 @@ ODD = {
     "sets and lists": pl.DataFrame({"age": AGES}).with_columns(
         pl.Series("odd", [{1}, {1}, [2], None], dtype=pl.Object)
     ),
-    "decimals of 76 digits": pa.table(
-        {"age": AGES, "odd": pa.array([Decimal(1)] * 4, pa.decimal256(76, 2))}
-    ),
+    "decimals of 76 digits": WIDE,
+    "a stream of such decimals": WIDE.to_reader(),
+    "intervals": INTERVALS,
+    "intervals in pandas": INTERVALS.to_pandas(types_mapper=pd.ArrowDtype),
+    "a stream of intervals": INTERVALS.to_reader(),
+    "lists of intervals": pa.table({"age": AGES, "odd": pa.array([[HOURS[0]]] * 4)}).to_reader(),
     "extension types": pa.table(
         {
             "age": AGES,
@@ -128,6 +135,31 @@ def test_a_column_that_is_needed_is_refused_by_its_name(frame):
     for call, more in ((shoal.propose_policy, {}), (shoal.profile, {}), (shoal.publish, plain)):
         with pytest.raises(shoal.InputError, match="column 'odd'"):
             call(frame, **more)
+
+
+@pytest.mark.parametrize("kind", ["intervals", "intervals in pandas", "a stream of intervals"])
+def test_intervals_of_arrow_are_refused_as_durations(kind):
+    with pytest.raises(shoal.InputError, match=r"'odd' holds durations; give numbers, .* or drop"):
+        shoal.publish(ODD[kind], quasi=["age", "odd"], k=2)
+
+
+def test_an_interval_of_duckdb_is_dropped_and_nothing_panics_aloud(capfd):
+    duckdb = pytest.importorskip("duckdb")
+    stays = duckdb.sql("select range % 2 as age, to_hours(range) as stay from range(4)")
+    released = shoal.publish(stays, quasi="age", k=2, drop="stay")
+    assert isinstance(released.data, pl.DataFrame)
+    with pytest.raises(shoal.InputError, match="column 'stay' holds durations"):
+        shoal.propose_policy(stays)
+    assert "panicked" not in capfd.readouterr().err
+
+
+def test_without_pyarrow_a_stream_of_intervals_is_refused_and_nothing_panics_aloud(
+    monkeypatch, capfd
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(shoal.InputError, match="can't read, such as intervals; leave them out"):
+        shoal.publish(INTERVALS.to_reader(), quasi="age", k=2, drop="odd")
+    assert "panicked" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["", "\0", "\udcff"])
@@ -288,7 +320,7 @@ def test_two_columns_of_one_name_in_parquet_are_said(tmp_path):
 
 
 def test_decimals_of_76_digits_in_parquet_are_dropped_or_refused_by_name(tmp_path):
-    pq.write_table(ODD["decimals of 76 digits"], tmp_path / "wide.parquet")
+    pq.write_table(WIDE, tmp_path / "wide.parquet")
     path = str(tmp_path / "wide.parquet")
     assert shoal.publish_file(path, POLICY, str(tmp_path / "out.csv")).holds
     with pytest.raises(shoal.InputError, match=r"column 'odd' holds .* 38 digits"):
