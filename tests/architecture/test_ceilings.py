@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_380,
-    "logical lines": 74_710,
+    "lines": 117_470,
+    "logical lines": 74_765,
     "modules of more than 3 lines": 422,
-    "lines of imports": 6_800,
-    "percent of the biggest package": 11,
+    "lines of imports": 6_810,
+    "percent of the biggest package": 12,
     "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,
     "dict[str, Any] and dict[str, object]": 120,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_460,
+    "lines of tests": 85_630,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -434,11 +434,8 @@ def check_derived(names: list[str], model: PolicyModel) -> list[str]:
     """Findings about columns that have the name of a derived one, or means that nothing shows."""
     known = {*names, *model.attributes}
     asked = derived_columns(model)
-    findings = [
-        f"write: column '{column.name}' exists; rename it"
-        for column in asked
-        if column.name in known
-    ]
+    taken = [column.name for column in asked if column.name in known]
+    findings = [f"write: column '{name}' exists; rename it" for name in taken]
     if "mean" in model.write.numbers and not any(c.part == "mean" for c in asked):
         findings.append("write: 'mean' needs a number with 'render: mean' or 'render: both'")
     return findings
@@ -456,11 +453,9 @@ def _same(shown: pl.Series, expected: pl.Series) -> pl.Series:
 def _plain(cells: pl.Series) -> pl.Series:
     """Numbers without exponents and without zeros at their end; other text as it is."""
     distinct = tuple(cells.unique().to_list())
-    is_number = np.isfinite(parse_numbers(distinct))
-    plain = [
-        exact_text(cell) if number else cell
-        for cell, number in zip(distinct, is_number.tolist(), strict=True)
-    ]
+    are_numbers = np.isfinite(parse_numbers(distinct)).tolist()
+    both = zip(distinct, are_numbers, strict=True)
+    plain = [exact_text(cell) if number else cell for cell, number in both]
     return cells.replace(list(distinct), plain)
 
 
