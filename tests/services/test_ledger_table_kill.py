@@ -291,7 +291,7 @@ def test_somebody_who_adds_the_same_release_meanwhile_wins_and_nobody_is_publish
                 committing.join()  # before the connection that it uses is closed
 
     monkeypatch.setattr(PostgresSession, "insert", second)
-    with pytest.raises(InputError, match="somebody else published into it meanwhile"):
+    with pytest.raises(PartyError, match="somebody else published into it meanwhile"):
         grow(pg.url("releases"), 2)
     assert Ledger.at("L").releases() == [1]
     with pytest.raises(LedgerError, match="some were added or taken away"):
