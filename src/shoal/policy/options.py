@@ -63,11 +63,13 @@ class Overrides(Request):
         path: Path,
         verb: str = "publish",
         with_default: "Callable[[Policy], Policy] | None" = None,
+        is_published: bool = False,
     ) -> "Policy":
         """The policy in the file with these changes; raises InputError.
 
         verb: that the method must serve. with_default: gives the policy the method of the verb or
-        of the ledger, where the command names none.
+        of the ledger, where the command names none. is_published: whether the method has done its
+        work, so that it need not be installed.
         """
         from shoal.policy.policy import Policy
 
@@ -79,7 +81,7 @@ class Overrides(Request):
             policy = with_default(policy)
         if self.method is not None or self.settings:
             settings = parsed(self.settings or [])
-            policy = policy.with_method(self.method, settings, may_be_absent=True)
+            policy = policy.with_method(self.method, settings, may_be_absent=is_published)
         if is_default and self.settings:
             policy.require_fit(verb)
         return policy if self.seed is None else policy.with_seed(self.seed)
@@ -107,7 +109,7 @@ class Overrides(Request):
 
             with suppress(InputError):  # then it is a policy, or nothing that can be read
                 return Agreement.load(given).policy
-        return self.policy(given)
+        return self.policy(given, is_published=True)
 
 
 def tables(given: Sequence[str] | None) -> dict[str, str]:
