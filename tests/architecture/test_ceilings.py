@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_470,
-    "logical lines": 74_765,
+    "lines": 117_440,
+    "logical lines": 74_740,
     "modules of more than 3 lines": 422,
     "lines of imports": 6_810,
     "percent of the biggest package": 12,

@@ -1,5 +1,5 @@
-"""A large table cut by several threads or by many processes: the same classes, in the same order,
-as by one.
+"""A large table cut by its distinct rows, or by several threads or many processes: these find the
+same classes, in the same order, as one does.
 
 Why the number of threads changes nothing:
 

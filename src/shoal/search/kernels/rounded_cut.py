@@ -313,7 +313,7 @@ def _part(columns, a, b, rank, dim, used, sides, scratch, space):
         if (t >= 0 and j == dim) or need == 0:
             continue
         run = columns[j, a:b]
-        value, below = _value_at(run, need, scratch, tied, space.counts)
+        value, below = value_at(run, scratch[:0], need, scratch, tied, space.counts)
         need -= below
         still = 0
         if t < 0:
@@ -348,13 +348,15 @@ def _part(columns, a, b, rank, dim, used, sides, scratch, space):
 
 
 @inner
-def _value_at(run, rank, places, some, counts):
+def value_at(run, held, rank, places, some, counts):
     """The value that the record of this rank has, and how many have less, among the first `some` of
     these places of a run; where that is all of it, among all records.
 
+    held: how many records each place of the run stands for; empty where it is one.
     Counts the values in 256 intervals, then in 256 parts of the interval that holds the rank, ...
     """
     listed = some < run.shape[0]
+    several = held.shape[0] > 0
     first = np.int64(run[places[0] if listed else 0])
     last = first
     for i in range(some):
@@ -369,9 +371,10 @@ def _value_at(run, rank, places, some, counts):
         for v in range(257):
             counts[v] = 0
         for i in range(some):
-            v = run[places[i] if listed else i]
+            place = places[i] if listed else i
+            v = run[place]
             if first <= v <= last:
-                counts[(v - first) >> shift] += 1
+                counts[(v - first) >> shift] += held[place] if several else 1
         at = np.int64(0)
         while below + counts[at] <= rank:
             below += counts[at]

@@ -23,6 +23,7 @@ from shoal.search.kernels.rounded_cut import (
     SPARSE,
     most_listed,
     parting_space,
+    value_at,
     work_space,
 )
 from shoal.search.kernels.sorted_cut import (
@@ -380,7 +381,7 @@ def _part(rows, a, b, rank, dim, used, sides, scratch, space):
         if (t >= 0 and j == dim) or need == 0:
             continue
         run = rows[j, a:b]
-        value, below = _value_at(run, records, need, scratch, tied, space.counts)
+        value, below = value_at(run, records, need, scratch, tied, space.counts)
         need -= below
         still = 0
         for i in range(tied):
@@ -424,34 +425,3 @@ def _part(rows, a, b, rank, dim, used, sides, scratch, space):
     if split >= 0:
         rows[-1, a + high + low - 1] = taken
     return a + high, a + high + low
-
-
-@inner
-def _value_at(run, records, rank, places, some, counts):
-    """The value that the record of this rank has, and how many have less, among the records of the
-    first `some` of these places of a run; as in `rounded_cut`.
-    """
-    first = np.int64(run[places[0]])
-    last = first
-    for i in range(some):
-        first = min(first, run[places[i]])
-        last = max(last, run[places[i]])
-    below = np.int64(0)
-    while True:
-        shift = np.int64(0)
-        while (last - first) >> shift > 255:
-            shift += 8
-        for v in range(257):
-            counts[v] = 0
-        for i in range(some):
-            v = run[places[i]]
-            if first <= v <= last:
-                counts[(v - first) >> shift] += records[places[i]]
-        at = np.int64(0)
-        while below + counts[at] <= rank:
-            below += counts[at]
-            at += 1
-        first += at << shift
-        if shift == 0:
-            return first, below
-        last = min(last, first + (1 << shift) - 1)
