@@ -94,7 +94,8 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
         np.empty((2, run, neighbours), dtype=np.int64),  # near, visited
         np.empty((2, run), dtype=np.int64),  # known, listed
         np.empty((d, pooled), dtype=np.int32),  # codes
-        np.empty((d + 3, max(pooled, neighbours, BLOCK))),  # growth, total, distance, unions
+        # growth, total, distance, unions, rest
+        np.empty((d + 4, max(pooled, neighbours, BLOCK, d + 1))),
         np.empty((5, max(pooled, d)), dtype=np.int64),  # ids, sizes, attributes, number, taken
         np.empty((pooled + 2, d + 1), dtype=np.int32),  # the pooled rows, bounds
     )
@@ -157,7 +158,7 @@ def _refine_classes(
                 # swap members of a until none of them gains
                 i = starts[a]
                 while i < starts[a + 1]:
-                    p, b = _best_swap(rows, i, a, r, classes, nearest, bounds, costs)
+                    p, b = _best_swap(rows, i, a, r, classes, nearest, bounds, sums[d + 3], costs)
                     i += 1
                     if p < 0:
                         continue
@@ -432,12 +433,13 @@ def _deal(rows, starts, pool, room):
 
 
 @inner
-def _best_swap(rows, i, a, r, classes, nearest, bounds, costs):
+def _best_swap(rows, i, a, r, classes, nearest, bounds, rest, costs):
     """The row of a near class whose exchange with row i of class a gains most: (row, class), -1
     where none gains.
 
     Classes that have not changed since they were tried with a are passed over.
-    bounds: (2, d) int32, room for the box of class a without the row.
+    bounds: (2, d) int32, room for the box of class a without the row. rest: (d + 1,) float64, room
+    for what both classes lose at least on each attribute and all behind it, whoever leaves b.
     """
     starts = classes.starts
     boxes = classes.boxes
@@ -471,9 +473,15 @@ def _best_swap(rows, i, a, r, classes, nearest, bounds, costs):
             v = rows[i, j]
             lo_b = min(boxes[b, SECOND_LEAST, j], v)
             hi_b = max(boxes[b, SECOND_GREATEST, j], v)
-            least += size_b * span_loss(lo_b, hi_b, j, costs)
+            rest[j] = size_b * span_loss(lo_b, hi_b, j, costs)
+            least += rest[j]
+            if least >= best:
+                break
         if least >= best:
             continue
+        rest[d] = 0.0
+        for j in range(d - 1, -1, -1):
+            rest[j] += rest[j + 1] + size * span_loss(bounds[0, j], bounds[1, j], j, costs)
         for p in range(starts[b], starts[b + 1]):
             change = -before
             for j in range(d):
@@ -484,7 +492,8 @@ def _best_swap(rows, i, a, r, classes, nearest, bounds, costs):
                 loss_a = span_loss(min(bounds[0, j], w), max(bounds[1, j], w), j, costs)
                 loss_b = span_loss(min(lo_b, v), max(hi_b, v), j, costs)
                 change += size * loss_a + size_b * loss_b
-                if change >= best:
+                if change + rest[j + 1] >= best + GAIN:
+                    change = best
                     break
             if change < best:
                 best = change
