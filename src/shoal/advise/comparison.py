@@ -286,10 +286,11 @@ def recommend(ranked: Sequence[Row], k: int | None, compared: int) -> Recommenda
     quick = [other for other in near if _seconds(other) <= HALF * _seconds(best)]
     if quick:
         chosen = min(quick, key=_seconds)
-        why = _faster(chosen, best)
+        why = _faster(chosen, best, k)
     else:
-        chosen, larger = best, "" if best.k == k else f"; it keeps k = {k}, too"
-        why = _least(best, others, compared) + larger
+        chosen, why = best, _least(best, others, compared, k)
+    if chosen.k != k:
+        why += f"; {chosen.label} at k = {chosen.k} keeps k = {k}, too"
     is_one_class = chosen.measured.get("classes", {}).get("count") == 1
     return Recommendation(chosen.label, chosen.k, why + (NOTHING_LEFT if is_one_class else ""))
 
@@ -298,24 +299,28 @@ def _seconds(row: Row) -> float:
     return row.seconds or 0.0
 
 
-def _least(best: Row, others: Sequence[Row], compared: int) -> str:
+def _least(best: Row, others: Sequence[Row], compared: int, k: int | None) -> str:
     if compared == 1:
         return f"nothing else was compared; it loses {_percent(best.loss)} of the detail"
     if not others:
         return f"it alone keeps every promise, and loses {_percent(best.loss)} of the detail"
     return (
         f"of {len(others) + 1} methods that keep every promise it loses least,"
-        f" {_percent(best.loss)} of the detail; next is {others[0].label} with"
-        f" {_percent(others[0].loss)}"
+        f" {_percent(best.loss)} of the detail; next is {_with_loss(others[0], k)}"
     )
 
 
-def _faster(chosen: Row, best: Row) -> str:
+def _faster(chosen: Row, best: Row, k: int | None) -> str:
     return (
         f"it keeps every promise, too, and loses {_percent(chosen.loss)} of the detail, hardly more"
-        f" than {best.label} with {_percent(best.loss)}; it takes {_seconds(chosen):.2g} instead of"
+        f" than {_with_loss(best, k)}; it takes {_seconds(chosen):.2g} instead of"
         f" {_seconds(best):.2g} CPU seconds"
     )
+
+
+def _with_loss(row: Row, k: int | None) -> str:
+    """A method with what it loses, and at which k where that is not the one advised about."""
+    return f"{row.label} with {_percent(row.loss)}" + (f" at k = {row.k}" if row.k != k else "")
 
 
 def _percent(share: float) -> str:

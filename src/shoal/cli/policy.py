@@ -324,7 +324,7 @@ class CompareRequest(Request, kw_only=True):
         "--methods NAME[:PARAM=VALUE],...",
         "Methods separated by commas, each with parameters of its own if need be:"
         " mondrian:cut=nearest. About four that suit the policy when left out; 'all' for every one"
-        " of Shoal's.",
+        " of Shoal's that publishes one table.",
     )
     ks: str | None = option(
         "--ks K,K,...",

@@ -111,9 +111,10 @@ class Row:
             said.append(gettext("judged by how often a guess is right: {share}", share=share))
             said += self.guesses._beside
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
-        is_of_tries = self.among == TRIES and isinstance(tried, int)
-        made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
-        found = "" if self.member is None else f"{_of(self.member, base)} {self.among}{made}: "
+        tries = tried if self.among == TRIES and isinstance(tried, int) else base
+        made = gettext(" ({count:,} were made)", count=tries) if tries > base else ""
+        counted = _of(self.member, min(tries, base))
+        found = "" if self.member is None else f"{counted} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
 
     @property

@@ -13,7 +13,7 @@ import polars as pl
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import verdict
 from shoal.auditor.release_frame import Numbers, numbers_of
-from shoal.connectors.frames import FrameT, as_it_is, like, table_of
+from shoal.connectors.frames import FrameT, as_it_is, like, ordered_categories, table_of
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
@@ -83,7 +83,7 @@ class Publication(verdict.Publication[FrameT]):
         their middles, the means that are shown, or structs of their ends; `published` leaves
         intervals as they are. Signs for no value, which `data` shows as they are published, become
         null. A warning names columns of numbers that stay text. A quasi-identifier of which every
-        cell is true, false or missing becomes truth values.
+        cell is true, false or missing becomes truth values; ordered categories stay such.
         """
         released = table_of(self.data).frame
         held: Any = self.found.draft.truth.original if isinstance(self.found, Outcome) else ()
@@ -93,7 +93,8 @@ class Publication(verdict.Publication[FrameT]):
         texts = [frame[name] for name in self.policy.quasi if frame[name].dtype == pl.String]
         truths = [one.name for one in texts if one.is_in(["true", "false", "", None]).all()]
         shown = pl.when(pl.col(truths) != "").then(pl.col(truths) == "true")
-        return like(self.data, frame.with_columns(shown) if truths else frame)
+        frame = frame.with_columns(shown) if truths else frame
+        return like(self.data, frame, ordered_categories(self.data))
 
     def report(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes the page that `shoal publish --report` writes; PATH ends in .html. What is there

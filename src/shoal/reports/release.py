@@ -131,6 +131,12 @@ def _setting(key: str, value: Any) -> str:
         return pages.number_text(value)
     if key == "households":
         return gettext("with the household") if value else gettext("each person")
+    if key == "measured_with_missing":
+        return gettext("a missing value counts as one more value")
+    if key == "measured_without_missing":
+        return gettext(
+            "{measured} if a missing value is not counted", measured=pages.number_text(value)
+        )
     if key == "expected":
         return gettext(
             "{people} people expected to be re-identified", people=pages.number_text(value)

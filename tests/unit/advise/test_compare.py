@@ -206,8 +206,11 @@ def test_a_larger_k_is_recommended_where_it_loses_less():
     rows = row_of(5, 0.42), row_of(10, 0.39), row_of(5, 0.5, "mdav"), row_of(2, 0.1)
     advice = Comparison(rows, 0, 100, 100, ("age",), asked_k=5).recommendation
     assert (advice.method, advice.k) == ("mondrian", 10)
-    assert advice.why.endswith("; it keeps k = 5, too")
+    assert advice.why.endswith("next is mdav with 50.00 %; mondrian at k = 10 keeps k = 5, too")
     assert "of 2 methods" in advice.why
+    rows = row_of(5, 0.38), row_of(5, 0.5, "mdav"), row_of(10, 0.4, "mdav")
+    advice = Comparison(rows, 0, 100, 100, ("age",), asked_k=5).recommendation
+    assert advice.why.endswith("38.00 % of the detail; next is mdav with 40.00 % at k = 10")
     again = Comparison((row_of(5, 0.4), row_of(10, 0.4)), 0, 100, 100, ("age",), asked_k=5)
     assert again.recommendation.k == 5
 

@@ -172,6 +172,7 @@ def test_rows_of_signs_for_no_value_are_refused_until_they_are_listed(subject, s
     with pytest.raises(InputError, match="9 rows hold nothing but usual signs") as refused:
         bound_table(rows, policy)
     assert "'missing_values'" in str(refused.value)
+    assert "if they are people, name who is one under 'subject'" in str(refused.value)
     content = policy.model.model_dump(exclude_unset=True) | {"missing_values": ["", sign]}
     listed = Policy.from_dict(content)
     assert bound_table(listed.tables.original_table(rows), listed).encoded.records == 60

@@ -58,7 +58,8 @@ def check_signs(table: Table, tables: PolicyTables) -> list[str]:
     text = (
         f"data: {rows} nothing but usual signs for no value, removed columns aside, and would count"
         f" as people; list the signs under 'missing_values', which leaves {them} out, or take"
-        f" {them} out of the data"
+        f" {them} out of the data; if they are people, name who is one under 'subject', or write"
+        " what they answered in other words"
     )
     return [text] if count else []
 
