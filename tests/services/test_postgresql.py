@@ -502,6 +502,46 @@ def test_a_wrong_address_says_what_to_check(pg):
             files.read(address)
 
 
+LIMIT = "CONNECTION LIMIT 0"
+
+
+@pytest.mark.parametrize(
+    ("made", "more", "environment", "error", "shown"),
+    [
+        ("ROLE role NOLOGIN", "", {}, InputError, "may not log in"),
+        (f"ROLE role LOGIN {LIMIT}", "", {}, PartyError, "no connection left"),
+        (f"DATABASE role {LIMIT}", "", {}, PartyError, "no connection left"),
+        ("", "&sslmod=on", {}, InputError, "option 'sslmod', which is not known; correct it"),
+        ("", "&sslmode=foo", {}, InputError, "value that is not known; correct it"),
+        ("", "&connect_timeout=abc", {}, InputError, "value that is not known; correct it"),
+        ("", "&target_session_attrs=standby", {}, InputError, "target_session_attrs asks for"),
+        ("", "&options=-c%20no%3D1", {}, InputError, "does not take a setting of PGOPTIONS"),
+        ("", "", {"PGOPTIONS": "-c lock_timeout=10minutes"}, InputError, "lock_timeout=10min"),
+        ("", "", {"PGOPTIONS": "-x"}, InputError, "does not take a setting of PGOPTIONS"),
+    ],
+)
+def test_a_server_that_refuses_is_not_said_to_be_away(
+    pg, monkeypatch, made, more, environment, error, shown
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    user = "role" if made else "postgres"
+    base = "role" if made.startswith("DATABASE") else ""
+    if base:
+        pg.run("CREATE ROLE role LOGIN")
+    if made:
+        pg.run(f"CREATE {made}")
+    try:
+        with pytest.raises(error, match=shown) as refused:
+            files.read(pg.url("t", user=user, base=base, more=more))
+        assert "no server answers" not in str(refused.value)
+    finally:
+        if base:
+            pg.run("DROP DATABASE role")
+        if made:
+            pg.run("DROP ROLE role")
+
+
 def test_without_the_driver_the_extra_is_named(workplace):
     blocked = (
         "import sys; sys.modules['adbc_driver_postgresql'] = None;"

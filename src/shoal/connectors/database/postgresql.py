@@ -50,21 +50,47 @@ _HOLDS: dict[str, Held] = {
 }
 _TRIED = re.compile(r'connection to server (?:at|on socket) "([^"]+)"(?: \([^)]*\))?(, port \d+)?')
 _STATE = re.compile(r"SQLSTATE:? (\w{5})")
+_FULL = "the server has no connection left for this user; try again, or ask its owner for more"
+_SETTING = (
+    "the server does not take a setting of PGOPTIONS, or of 'options' in the address; correct it,"
+    " such as -c lock_timeout=10min"
+)
 _CONNECTING = {
     "the database system is": "the server is starting or stopping; try again once it has started",
     "could not translate host name": "its host is not known; check the name",
     "password authentication failed": "the password is not accepted; set PGPASSWORD or ~/.pgpass",
     "no password supplied": "asks for a password; set PGPASSWORD or ~/.pgpass",
+    "too many": _FULL,
+    "connection slots": _FULL,
+    "permitted to log in": "this user may not log in; ask its owner for the right (LOGIN)",
+    "pg_hba.conf": "the server does not let this user in from here; ask its owner for a line in"
+    " pg_hba.conf",
     "authentication failed": "does not know this user; check the name",
-    "role": "does not know this user; check the name",
-    "database": "has no such database, or it accepts no connections; check the name",
+    'role "" does not exist': "does not know this user; check the name",
+    'database "" does not exist': "has no such database; check the name",
+    "currently accepting": "its database accepts no connections; ask its owner",
     "definition of service": "the service is not defined; check PGSERVICEFILE",
-    "URI query parameter": "its address has an option that the client library does not know",
+    "URI query parameter": "its address has the option {option}, which is not known; correct it, or"
+    " leave it out",
+    "command-line argument": _SETTING,
+    "configuration parameter": _SETTING,
+    "for parameter": _SETTING,
+    "server is not": "the server is not of the kind that target_session_attrs asks for; name"
+    " another, or ask for less",
+    "session is not": "the session is not of the kind that target_session_attrs asks for; name"
+    " another server, or ask for less",
+    "channel binding": "the server does not do what channel_binding asks for; ask for less",
     "SSL": "no secure connection could be made; check sslmode and the certificates",
+    "invalid": "an option of its address, or a variable such as PGSSLMODE, has a value that is not"
+    " known; correct it",
+    "FATAL": "the server refuses the connection{tried}; psql, asked for the same, says why",
     "": "no server answers{tried}; check the host and port, and that it is running",
 }
 _ROWS = "row-level security"
-_NO_SERVER = ("the database system is", "could not translate host name", "")
+_NO_SERVER = (
+    *("the database system is", "could not translate host name"),
+    *("too many", "connection slots", ""),
+)
 _STATES = {
     "22021": "a text does not fit the encoding of the database; make one in UTF-8",
     "22P05": "a text does not fit the encoding of the database; make one in UTF-8",
@@ -163,9 +189,11 @@ class PostgresSession:
             connection = driver.connect(address.location)
         except driver.Error as failed:
             said = str(failed)
-            sign = next(sign for sign in _CONNECTING if sign in said)
+            unnamed = re.sub('"[^"]*"', '""', said)  # somebody's names may be words of the server
+            sign = next(sign for sign in _CONNECTING if sign in unnamed)
             tried = " and ".join(dict.fromkeys("".join(found) for found in _TRIED.findall(said)))
-            why = _CONNECTING[sign].format(tried=tried and f" at {tried}")
+            option = said.partition('"')[2].partition('"')[0]
+            why = _CONNECTING[sign].format(tried=tried and f" at {tried}", option=f"'{option}'")
             raise DatabaseRefusal(why, is_lost=sign in _NO_SERVER) from None
         session = cls(connection, connection.cursor())
         try:
