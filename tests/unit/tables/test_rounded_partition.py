@@ -1,5 +1,7 @@
 """Rounded partition: counts, sizes, ties, parameters, and promises beyond k."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +18,7 @@ from shoal.search.kernels import rounded_cut
 from shoal.search.kernels.sorted_cut import MOST_TRIED
 from shoal.search.segments import costs_of
 from shoal.tables.kernels.class_refinement import refine_classes, span_loss
+from shoal.tables.methods import rounded_partition
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
 
@@ -247,6 +250,20 @@ def test_refining_by_hand(values, starts, how, classes):
     matrix = Matrix.from_columns(np.array(values)[:, None], [99.0])
     labels, _ = refined(matrix, np.array(starts), **how)
     assert sorted(sorted(np.array(values)[of].tolist()) for of in members_of(labels)) == classes
+
+
+@pytest.mark.parametrize(("attributes", "refines"), [(32, 0), (31, 1)])
+def test_wide_tables_exchange_alone_unless_they_are_asked_for_more(
+    monkeypatch, attributes, refines
+):
+    monkeypatch.setattr(rounded_partition, "WIDE_RECORDS", 1_000)
+    refined_by = Mock(side_effect=lambda matrix, partition, *_: partition)
+    monkeypatch.setattr(rounded_partition.Effort, "refined", refined_by)
+    matrix = table(1_001, (9,) * attributes)
+    usual, _, plain = (partition(matrix, 10, refine=refine) for refine in ("auto", "full", "none"))
+    assert refined_by.call_count == 2 + refines
+    assert usual.sizes().min() >= 10
+    assert total_loss(matrix, usual.labels) < total_loss(matrix, plain.labels)
 
 
 @pytest.mark.parametrize(
