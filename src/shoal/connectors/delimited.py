@@ -21,7 +21,7 @@ from shoal.connectors import record_ends
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.distinct_lines import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
-from shoal.data.table import RepeatedTable, Table, cell_texts, names_like_patterns
+from shoal.data.table import FEW_ROWS, RepeatedTable, Table, cell_texts, names_like_patterns
 from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
@@ -121,7 +121,7 @@ def _write_utf8(
         separator=dialect.delimiter,
         line_terminator=dialect.newline,
     )
-    quoted = _quoted(frame, dialect.delimiter)
+    quoted = _quoted(frame, dialect.delimiter) if frame.height > FEW_ROWS else None
     if quoted is None:
         write(frame, include_bom=bom, include_header=header)
         return

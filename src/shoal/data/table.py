@@ -22,8 +22,8 @@ HEAD = 1000
 
 MOST_KEPT = 100_000
 """Rows that a finding is kept of."""
-FEW = 200
-"""Texts that Python encodes sooner than Polars; their codes fit a byte."""
+FEW, FEW_ROWS = 200, 1_000
+"""Texts that Python takes in sooner than Polars, and rows that it encodes sooner."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class RepeatedTable(Table):
 
 def encode_text(series: pl.Series) -> Column:
     """Codes into the sorted distinct texts; the same for any order of the rows and any machine."""
-    if len(series) <= FEW:
+    if len(series) <= FEW_ROWS:
         return _encode_few(as_text(series), series.dtype.is_numeric())
     if series.dtype == pl.Categorical and not series.null_count():
         return _encode_categories(series)
@@ -336,7 +336,8 @@ def _encode_few(text: pl.Series, was_number: bool) -> Column:
     texts = text.to_list()
     cells = sorted(set(texts))  # by code point, which is the order of Polars' bytes
     index_of = {cell: index for index, cell in enumerate(cells)}
-    codes = np.array([index_of[cell] for cell in texts], dtype=np.uint8)
+    dtype = np.min_scalar_type(max(len(cells) - 1, 0))
+    codes = np.array([index_of[cell] for cell in texts], dtype)
     return Column(text.name, codes, pl.Series(text.name, cells, pl.String), was_number)
 
 

@@ -17,6 +17,12 @@ DELIMITERS = [",", ";", "\t", "|", ".", "]", "^", "\\", "-", "1", " ", "a", "#",
 KINDS = (pl.Categorical, pl.Enum(TEXTS), pl.Int64, pl.UInt8, pl.Float64, pl.Boolean)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_rows_are_many():
+    with patch.object(delimited, "FEW_ROWS", 0):
+        yield
+
+
 @st.composite
 def frames(draw: st.DrawFn) -> pl.DataFrame:
     """Columns of few texts and columns of numbers, with cells that are missing."""
