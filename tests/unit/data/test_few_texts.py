@@ -18,7 +18,7 @@ def test_few_texts_have_the_codes_that_they_have_among_many(cells):
     column = pl.Series("s", cells, pl.String)
     few = table.encode_text(column)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "FEW", -1)
+        patch.setattr(table, "FEW_ROWS", -1)
         many = table.encode_text(column)
     assert (few.name, few.cells, few.was_number) == (many.name, many.cells, many.was_number)
     assert np.array_equal(few.codes, many.codes)
