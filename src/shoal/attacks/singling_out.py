@@ -114,7 +114,7 @@ def univariate(boxes: Boxes, people: People) -> tuple[Share, Share]:
     hits = tried = chances = domain = 0
     for j, axis in enumerate(boxes.axes):
         values, counts = people_with(people.points[:, j].astype(np.int64), people.persons)
-        unique = values[(counts == 1) & (values < axis.size)]
+        unique = values[(counts == 1) & (values < axis.values)]
         shown = ~boxes.is_marked()[:, j] & (boxes.lo[:, j] < axis.values)
         lo, hi = boxes.lo[shown, j], boxes.hi[shown, j]
         published = lo[lo == hi]
@@ -124,7 +124,7 @@ def univariate(boxes: Boxes, people: People) -> tuple[Share, Share]:
         hits += int(np.isin(published, unique).sum())
         tried += len(published)
         chances += len(unique)
-        domain += axis.size
+        domain += axis.values
     return counted(hits, tried), counted(chances, domain)
 
 

@@ -207,13 +207,16 @@ def query_error(columns: list[Spans], seed: int, queries: int = QUERIES) -> dict
 
 
 def _share_inside(column: Spans, low: float, high: float) -> np.ndarray:
-    """Which share of each cell's span lies in a range; (n,) float64, 0 for no value."""
+    """Which share of each cell's span lies in a range; (n,) float64, 0 for no value.
+
+    Of whole numbers, places and leaves, a span holds both of its ends.
+    """
     least, greatest = _ends(column)
     lo, hi = (
         np.where(np.isneginf(column.lo), least, column.lo),
         np.where(np.isposinf(column.hi), greatest, column.hi),
     )
-    step = 0.0 if column.attribute.hierarchy is None and column.attribute.order is None else 1.0
+    step = 1.0 if np.all(np.isnan(column.true) | (column.true % 1 == 0)) else 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         inside = np.minimum(hi, high) - np.maximum(lo, low) + step
         share = np.where(

@@ -143,6 +143,7 @@ def _hide_types_of_flags(command: Any) -> None:
 
 # Messages about a command that was typed wrongly, in our words.
 
+UNREADABLE_PATH = "is not readable"
 _UNKNOWN_COMMAND = re.compile("No such command '(.+?)'")
 
 
@@ -155,6 +156,8 @@ def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
         or _missing_arguments(usage)
         or _in_our_words(usage.format_message())
     )
+    if said.endswith(UNREADABLE_PATH):
+        return f"{said}; run as its owner, or ask for the right to read it"
     return f"{said}; see '{_command_asked(usage) or _command_in(arguments)} --help'"
 
 
@@ -163,7 +166,7 @@ def _in_our_words(usage: str) -> str:
     unfit = re.fullmatch("Invalid value for (.+?): (?:Input )?(.+)", usage)
     if unfit is None:
         return usage.rstrip(".?").replace(". Did you mean", "; did you mean")
-    option, reason = unfit[1].split(" / ")[-1].strip("'"), unfit[2]
+    option, reason = unfit[1].split(" / ")[-1].strip("'"), unfit[2].rstrip(".")
     if "valid integer" in reason:
         reason = f"is not a whole number; write for instance {option} 10"
     elif "valid number" in reason:

@@ -76,8 +76,8 @@ class Checkpoint:
 
     def _unusable(self, failed: OSError) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint '{self.folder}': can't be used ({failed.strerror}); name a folder that is"
-            " writable"
+            f"checkpoint '{self.folder}': can't be used ({failed.strerror}); run as the owner of"
+            " one that has begun, or name a new folder where you may write"
         )
 
     def _remove_unbegun(self) -> None:
@@ -161,7 +161,7 @@ def moved(output: Path, begun: str = "") -> CheckpointError:
     return CheckpointError(
         f"output '{output}': was moved, shortened or changed since the stream wrote it{where}; put"
         " it back, and the same command resumes. A new checkpoint publishes from the beginning:"
-        f" {TWICE}. To rotate files, begin a stream with -o FOLDER/ --write roll=day"
+        f" {TWICE}. To rotate a release, begin a stream with -o FOLDER/ --write roll=day"
     )
 
 

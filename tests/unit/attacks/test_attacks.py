@@ -645,3 +645,17 @@ def test_whatever_a_table_holds_attacks_end_with_numbers(changes, more):
     assert set(found["skipped"]) == {"intersection", "population"}
     for number in exact_numbers(found):
         assert number is None or 0 <= number <= 1
+
+
+def test_no_value_is_none_of_the_values_of_a_domain():
+    frame = pl.DataFrame(
+        {
+            "sex": ["f", "m", None] * 40 + ["x"],
+            "size": ["s", "m", "l"] * 40 + ["s"],
+            "ill": ["a", "b"] * 60 + ["a"],
+        }
+    )
+    release = shoal.publish(frame, quasi=["sex", "size"], plain="ill", k=10)
+    found = shoal.attack(release, original=frame, attacks=["singling-out"])["attacks"]
+    # one of six values, x, is one person's
+    assert found["singling-out"]["univariate_baseline"]["share"] == pytest.approx(1 / 6, abs=1e-4)

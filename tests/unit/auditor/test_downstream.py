@@ -101,14 +101,15 @@ def plain_share(column, i, low, high):
     lo, hi = max(column.lo[i], least), min(column.hi[i], greatest)
     if math.isnan(column.lo[i]):
         return 0.0
-    if column.attribute.kind is not Kind.NUMBER:  # places: every one of them is as likely
+    # every whole number or place is as likely
+    if all(value.is_integer() for value in column.true.tolist() if not math.isnan(value)):
         return sum(low <= place <= high for place in range(int(lo), int(hi) + 1)) / (hi - lo + 1)
     if lo == hi:
         return float(low <= lo <= high)
     return max(min(hi, high) - max(lo, low), 0.0) / (hi - lo)
 
 
-ENDS = {"declared": (-2.0, 20.0), "open": (0.0, 9.0), "grade": (0.0, 3.0), "at": (0.0, 4.0)}
+ENDS = {"declared": (-2.0, 20.0), "open": (0.0, 9.5), "grade": (0.0, 3.0), "at": (0.0, 4.0)}
 ATTRIBUTES = [
     Attribute("declared", Role.QUASI, Kind.NUMBER, (-2.0, 20.0)),
     Attribute("open", Role.QUASI, Kind.NUMBER),

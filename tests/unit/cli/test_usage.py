@@ -26,6 +26,13 @@ def test_an_option_without_its_value_points_to_the_help_of_its_command(arguments
     assert shoal(*arguments, status=2).err.endswith(f"; see 'shoal {command} --help'\n")
 
 
+def test_a_path_that_may_not_be_read_has_a_way_out(tmp_path, monkeypatch, shoal):
+    (tmp_path / "p.yaml").touch()
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    said = shoal("publish", "in.csv", "-p", tmp_path / "p.yaml", "-o", "out.csv", status=2).err
+    assert said.endswith("is not readable; run as its owner, or ask for the right to read it\n")
+
+
 def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
     assert shoal("--version=3").err.endswith("; see 'shoal --help'\n")
 

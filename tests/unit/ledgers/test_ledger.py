@@ -8,6 +8,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import sleep
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ import pytest
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import verify_ledger
-from shoal.connectors.ledger import Ledger, layout
+from shoal.connectors.ledger import Ledger, layout, verify
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.republish import republish, republish_file
 from shoal.policy.policy import Policy
@@ -726,6 +727,12 @@ def test_a_private_part_that_others_could_read_is_closed(tmp_path):
     (tmp_path / "L.private").chmod(0o777)
     append(tmp_path / "L", wearers(30, 1))
     assert (tmp_path / "L.private").stat().st_mode & 0o777 == 0o700
+
+
+def test_readers_without_the_private_part_are_pointed_to_a_copy(ledger, monkeypatch):
+    monkeypatch.setattr(verify, "damage", Mock(side_effect=PermissionError(13, "denied")))
+    with pytest.raises(InputError, match="a copy of the folder without its private part"):
+        Ledger.at(ledger).verify()
 
 
 def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal):

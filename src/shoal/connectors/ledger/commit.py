@@ -9,7 +9,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -125,7 +125,8 @@ class Ledger(layout.Chain):
 
     def verify(self) -> list[str]:
         """Everything that is damaged, missing, added or out of order; empty where all is whole."""
-        with self._os_errors_as_input_errors():
+        remedy = "run as its owner, or look at a copy of the folder without its private part"
+        with os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
             findings = verify.damage(self)
             if findings and not self._is_locked:
                 with self.appends_held_off():
@@ -164,7 +165,11 @@ class Ledger(layout.Chain):
         A file that can't be read or written is an InputError. Where no ledger began, no private
         part stays.
         """
-        with self._held_lock(), self._os_errors_as_input_errors():
+        remedy = (
+            "free some space or check the permissions, then run it again: no increment is published"
+            " twice"
+        )
+        with self._held_lock(), os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
             last = self._sweep()
             self._last = last if last.number else None
             self._is_locked = True
@@ -339,7 +344,8 @@ class Ledger(layout.Chain):
         except OSError as failed:
             why = failed.strerror or "no permission"
             raise InputError(
-                f"ledger '{self.path}': can't be written ({why}); name a folder that can"
+                f"ledger '{self.path}': can't be written ({why}); run as the owner of one"
+                " that has begun, or name a new folder where you may write"
             ) from None
 
     @contextmanager
@@ -352,13 +358,6 @@ class Ledger(layout.Chain):
                 if (self.private / layout.LOCK).is_file():
                     fcntl.flock(held.enter_context(open(self.private / layout.LOCK)), fcntl.LOCK_SH)
             yield
-
-    def _os_errors_as_input_errors(self) -> AbstractContextManager[None]:
-        return os_errors_as_input_errors(
-            f"ledger '{self.path}'",
-            "free some space or check the permissions, then run it again: no increment is published"
-            " twice",
-        )
 
     def _remove_empty_folders(self) -> None:
         if self.exists or self.steps():
