@@ -47,6 +47,7 @@ from shoal.data.person.within_groups import (
     issued,
     last_resorts,
     of_every_record,
+    parts_of_keys,
     shared_by_families,
     shown_by_codes,
     within_groups,
@@ -108,8 +109,9 @@ class PersonCandidate:
     def meaning(self) -> str:
         """What would follow if it numbers people."""
         below = ", who have the records below, too" if self.below else ""
+        part = "a beginning or end of " if self.part else ""
         return (
-            f"by {' + '.join(self.columns)}{below}: {self.people} people,"
+            f"by {part}{' + '.join(self.columns)}{below}: {self.people} people,"
             f" {self.records / self.people:.1f} rows each on average, {self.most} at most of one"
         )
 
@@ -118,8 +120,8 @@ class PersonCandidate:
         """How few profiles there are, where nothing numbers people, or how few parts of keys."""
         if self.part:
             return (
-                f"column '{self.columns[0]}' differs in each record, but its {self.records} cells"
-                f" share {self.people} beginnings or ends"
+                f"column '{self.columns[0]}': its {self.records} cells share {self.people}"
+                " beginnings or ends, fewer than it has values"
             )
         return (
             f"no column numbers people, but only {self.people} profiles of"
@@ -190,8 +192,8 @@ class Answer:
     @property
     def asked(self) -> Mapping[str, Any]:
         """The question as a policy holds it."""
-        keys = [one.key for one in self.candidates]
-        return {"question": "person", "candidates": keys, "text": self.question}
+        keys = {one.columns: one.key for one in self.candidates}  # a part has no name of its own
+        return {"question": "person", "candidates": [*keys.values()], "text": self.question}
 
 
 def asks_who(ask: str | Mapping[str, Any] | None) -> bool:
@@ -244,8 +246,10 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         return _by_the_rest(columns, [*rejected, *kept], telling)
     shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
     anew = [] if shared else begun_anew(left, columns)
-    is_sure = len(left) == 1 and not (shared or anew) and _is_sure(left[0], telling)
-    listed = left if is_sure else [*shared, *left, *anew, *inner[:MOST_INNER]]
+    whole = [c for one in left for c in one.parts[:1] if len(one.parts) == 1 and not one.part]
+    parts = parts_of_keys([c for c in whole if c.repeats(FEWEST)], telling)
+    is_sure = len(left) == 1 and not (shared or anew or parts) and _is_sure(left[0], telling)
+    listed = left if is_sure else [*shared, *left, *anew, *parts, *inner[:MOST_INNER]]
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
