@@ -358,7 +358,43 @@ DRAWN = np.random.default_rng(6).permutation(99_000)[:100] + 100
 def test_numbers_with_gaps_and_random_ones_are_at_least_doubted(title, numbers, other):
     found = answer(numbered(title, numbers) | other)
     named = [name for one in found.candidates for name in one.columns]
-    assert title in (*named, *found.doubted) or (numbers is GAPS and "item" in other)
+    assert title in (*named, *found.doubted)
+
+
+LETTERS = [f"{one}{other}{first}" for first in "XYZ" for one in "BDFGK" for other in "AEIOU"]
+LAYOUTS = {
+    "sport": (8, {"round": range(1, 13), "time_s": np.arange(50, 900) / 10, "rank": range(1, 41)}),
+    "diary": (9, {"meal": [*"BLD"], "kcal": range(100, 900)}),
+    "trials": (40, {"trial": range(1, 41), "rt": range(300, 900), "correct": [0, 1]}),
+    "answers": (20, {"item": range(1, 31), "answer": range(1, 6)}),
+    "pressure": (4, {"systolic": range(100, 180), "diastolic": range(60, 110)}),
+}
+
+
+@pytest.mark.parametrize("title", ["Trikot", "zrv", "선수들"])
+@pytest.mark.parametrize("form", ["running", "gaps", "letters"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_repeats_in_most_records_under_an_unknown_title_is_at_least_doubted(
+    title, form, layout
+):
+    cells = {"running": range(1, 76), "gaps": DRAWN[:75], "letters": LETTERS}[form]
+    each, others = LAYOUTS[layout]
+    frame = numbered(title, list(cells), each)
+    del frame["score"]
+    rng = np.random.default_rng(7)
+    frame |= {name: rng.choice(values, 75 * each) for name, values in others.items()}
+    found = answer(frame)
+    assert title in (*found.doubted, *(name for one in found.candidates for name in one.columns))
+    assert {*found.doubted} <= {title}
+    one_each = {name: cells[:75] for name, cells in frame.items()} | {title: np.array(cells)}
+    assert asked(one_each) == []
+
+
+def test_measures_and_remarks_under_unknown_titles_are_not_doubted():
+    frame = {"rank": any_of(600, *range(1, 60)), "remark": any_of(600, *FIRST)}
+    remarks = np.array([f"{one} seemed {two}" for one in LETTERS for two in LETTERS])
+    frame |= {"remark": any_of(600, *remarks[::50]), "bp": any_of(600, *range(60, 180))}
+    assert answer(frame).doubted == ()
 
 
 @pytest.mark.parametrize("values", [range(70, 200), range(1900, 2020), range(100, 3000, 25)])

@@ -32,7 +32,7 @@ from shoal.data.person.columns import (
     NO_NUMBERS,
     STRONG,
     PersonColumn,
-    leaves_out,
+    may_be_of_people,
     runs_over_people,
 )
 from shoal.data.person.people import MOST_TO_A_NUMBER, People
@@ -170,7 +170,7 @@ class Answer:
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
     of which people may have several without that being seen. doubted: columns that are named for
-    people, where there is none, but are not taken to number them.
+    people or repeat as their numbers do, where there is none, but are not taken to number them.
     """
 
     verdict: Verdict
@@ -275,14 +275,14 @@ def _by_the_rest(
 def _doubted(
     columns: Sequence[PersonColumn], refused: Sequence[Candidate], may_recur: bool
 ) -> tuple[str, ...]:
-    """The columns that are named for people, as far as they may number them. refused: that are."""
+    """The columns that are named for people, as far as they may number them, and those of unknown
+    titles that repeat as their numbers do. refused: that are named so.
+    """
     kinds = ("name", "first", "last", "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
     is_open = may_recur or not any(c.name.is_personal for c in columns)
-    running = [
-        c.title for c in columns if is_open and runs_over_people(c) and (may_recur or leaves_out(c))
-    ]
-    named = {*shared, *running, *(name for one in refused for name in one.columns)}
+    repeating = [c.title for c in columns if is_open and may_be_of_people(c)]
+    named = {*shared, *repeating, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
 
 
@@ -494,7 +494,9 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
-    happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
+    happens = any(
+        c.look.kind == "time" or c.name.has("event", "occasion", "amount") for c in others
+    )
     if shown := shown_by_codes(columns, happens):
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
     return Answer(Verdict.NONE, may_recur=happens)
