@@ -62,6 +62,8 @@ STEMS = [JOINED] + [
 _DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
 _ENDS_IN_DAY = f"{_DAY}$"
 _BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
+_WAVES = r"^(?i)((19|20)\d\d|(t|v|w|m|y|visit|wave|time|ses|week|month|year)[-_ ]?\d{1,2})[-_/.:# ]"
+"""What keys begin with that stand in several records each: a year or a visit, but no centre."""
 OFTEN = 1.5  # records of each of whom keys begin with, on average
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
@@ -431,16 +433,16 @@ def _may_have_parts(column: PersonColumn) -> bool:
 def _part_of(column: PersonColumn, telling: Sequence[PersonColumn]) -> Candidate | None:
     """The people whom a part of a column's values numbers, if one does."""
     values = column.texts.unique(maintain_order=True)
+    is_again = column.repeats(FEWEST)
     looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
     looks |= {LETTERED: _before_counter, **dict.fromkeys(PARTED, _behind_waves)}
     for part, look in looks.items():
         people, is_seen = look(values, part)
-        fitting = values.str.contains(part).sum()
+        # what stands behind a centre may be its people, and others in each
+        fitting = values.str.contains(_WAVES if is_again and part in PARTED else part).sum()
         if not people.repeat_seldom(FEWEST) or fitting < NEARLY_ALL * len(values):
             continue
-        if len(values) < len(column.texts):
-            people = _by_part(column.texts, part)
-        one = Candidate((column,), "part", people, part=part)
+        one = Candidate((column,), "part", _by_part(column.texts, part), part=part)
         found = one.weigh(telling)
         is_shown = found.is_of_people or (found.crossing and not found.personal)
         if is_shown or (is_seen and not found.is_contradicted):
