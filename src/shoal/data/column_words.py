@@ -21,7 +21,7 @@ import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import normal_form, same_texts
+from shoal.data.person_names import normal_form
 from shoal.data.table import Table
 
 CODE = frozenset("id code type key".split())
@@ -148,32 +148,6 @@ def named_by_a_record(table: Table, names: list[str]) -> list[str]:
     """Those of these columns whose name may be a cell: it looks like data, or most names do."""
     odd = looks_like_data(table, table.names) if names else []
     return names if is_no_header(odd, table.names) else [name for name in names if name in odd]
-
-
-def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:
-    """Those columns that hold the very cells of one of the others, each with the first such.
-
-    A column of one value says nothing about anybody, so it is never a copy.
-    """
-    found = {}
-    for name in names:
-        copied = next((other for other in others if _is_copy(table, name, other)), None)
-        if copied is not None:
-            found[name] = copied
-    return found
-
-
-def _is_copy(table: Table, name: str, other: str) -> bool:
-    """Whether the cells are the same, however they are spelled."""
-    if table.distinct(name) < 2:
-        return False
-    if table.same_cells(name, other):
-        return True
-    columns = [table.column(one) for one in (name, other)]
-    if len(columns[0].texts) != len(columns[1].texts):
-        return False
-    one, two = (same_texts(column.texts).gather(column.codes) for column in columns)
-    return bool((one == two).all())
 
 
 PERSONAL = ("sex", "birth", "age", "keep")
@@ -336,7 +310,7 @@ class ColumnName:
 
     @property
     def may_be_phone(self) -> bool:
-        """Whether it is one word, which means a phone where the cells are as long as its numbers."""
+        """Whether it is one word that means a phone where cells are as long as its numbers."""
         return len(self.words) == 1 and self.has("phone_or_group")
 
     @property

@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
 from shoal.data.person.people import FEW_VALUES, MOST_TO_A_NUMBER, People, agree_beyond_neighbours
-from shoal.data.person_names import bare, names_of
+from shoal.data.person_names import bare, names_of, unsigned
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
@@ -332,6 +332,12 @@ class PersonColumn:
         """
         has_spellings = bare(names_of(self._held)).n_unique() < len(self._held)
         return (bare(names_of(texts)) if has_spellings else texts).hash().to_numpy()
+
+    @property
+    def is_signed_in_ways(self) -> bool:
+        """Whether some of its values differ in signs and blanks alone."""
+        names = bare(names_of(self._held)).unique()
+        return unsigned(names).n_unique() < len(names)
 
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""

@@ -35,7 +35,7 @@ from shoal.data.person.columns import (
     may_be_of_people,
     runs_over_people,
 )
-from shoal.data.person.people import MOST_TO_A_NUMBER, People
+from shoal.data.person.people import People
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -312,18 +312,9 @@ def _judged(
         one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(one):
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or one.tells_who:
             kept.append(one)
     return kept, rejected
-
-
-def _tells_who(one: Candidate) -> bool:
-    """Whether records of one value agree as those of people do: what is of one kind, such as codes
-    of diagnoses, stands in many records and agrees on what is coarser alone, such as the ward.
-    """
-    found, people = one.evidence, one.people
-    is_of_few = people.records <= MOST_TO_A_NUMBER * people.distinct
-    return found.is_confirmed or bool(found.crossing) or (bool(found.steady) and is_of_few)
 
 
 def _others(
@@ -436,7 +427,7 @@ def _is_inside(one: Candidate, solid: Sequence[Candidate]) -> bool:
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
     """Whether the only candidate left needs no question."""
-    if not _seems_sure(one):
+    if not _seems_sure(one) or one.parts[0].is_signed_in_ways:
         return False
     steady = one.evidence.steady
     kept = [c for c in telling if c not in one.parts and (not steady or c.title in steady)]

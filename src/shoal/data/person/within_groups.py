@@ -5,7 +5,7 @@ parts of keys.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
-from math import lgamma, prod
+from math import prod
 
 import numpy as np
 import polars as pl
@@ -42,7 +42,7 @@ from shoal.data.person.columns import (
     may_show_who,
     parts_of,
 )
-from shoal.data.person.people import People, distinct
+from shoal.data.person.people import People, distinct, end_sooner
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
@@ -51,7 +51,6 @@ LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
-UNLIKELY = -9  # logarithm of a chance of one in 10,000
 STEMS = [JOINED] + [
     rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
     for before in (3, 2, 1, 0)
@@ -79,23 +78,6 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
     units = [one for one in other_candidates(columns, ()) if not is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
-
-
-def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether the greatest numbers in some groups are smaller than chance would let them be, if any
-    person may be in any group.
-    """
-    counted = pl.DataFrame({"of": groups, "number": numbers}).group_by("of")
-    found = counted.agg(pl.max("number"), pl.n_unique("number").alias("count"))
-    counts = found["count"].to_list()
-    ends = list(map(max, found["number"].to_list(), counts))
-
-    def ln_choose(n: float, k: int) -> float:
-        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-    pairs = zip(ends, counts, strict=True)
-    chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
-    return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
