@@ -131,7 +131,8 @@ def spelled_apart(
     values, texts = alike_values(column, what is not None, missing_values)
     if values == texts:
         return []
-    signs = "zeros in front, '.0', hyphens, dots, other signs, blanks" if what else "blanks"
+    signs = "zeros in front, '.0', marks of thousands, other signs, inner blanks"
+    signs = signs if what else "blanks"
     what = what or "but records with them are taken to differ"
     if role == "sensitive":
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"

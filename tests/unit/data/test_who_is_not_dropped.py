@@ -368,6 +368,22 @@ def test_who_differ_by_sex_and_age_in_each_centre_are_a_record_each(title, numbe
     assert (number,) not in asked(frame)
 
 
+@pytest.mark.parametrize("forms", ["{}-{}-{} {}{}{}", "{}.{}.{}-7 {}{}{}-7", "P-{}{}{} P{}{}{}"])
+@pytest.mark.parametrize("own", [True, False])
+def test_a_number_that_is_written_with_and_without_signs_is_not_sure(forms, own):
+    rng = np.random.default_rng(3)
+    who = rng.permutation(np.repeat(np.arange(200), 3))
+    parts = rng.integers((100, 10, 1000), (800, 99, 9999), (200, 3))
+    for share, verdict in ((0.3, "ASK"), (0.0, "SURE")):
+        is_other = rng.random(600) < share
+        written = zip(who, is_other, strict=True)
+        cells = [forms.split()[int(other)].format(*parts[one]) for one, other in written]
+        frame = {"SSN": np.array(cells), "ward": any_of(600, *"ABC")}
+        if own:
+            frame |= {"sex": rng.choice([*"FM"], 200)[who]}
+        assert answer(frame).verdict.name == verdict
+
+
 # Numbers with gaps and random ones, and such as are written as something else.
 
 
