@@ -464,7 +464,7 @@ def may_show_who(column: PersonColumn) -> bool:
     """
     written, token = column.look
     is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount") or column.counts_only
+    is_known = is_known or column.name.has("amount", "measure") or column.counts_only
     # numbers of two digits are ages and measures, too
     is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
     is_code = written == "text" or token or is_number
