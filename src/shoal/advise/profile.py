@@ -284,12 +284,10 @@ def person_candidates(
 
     guesses: as `with_one_subject` leaves them. Rows without a value are people of their own.
     """
-    said = {one.columns: one for one in answer.candidates}
+    said = {one.columns for one in answer.candidates}
     proposed = [(name,) for name, guess in guesses.items() if guess.role == "subject"]
-    found = [
-        _counted(table, names, columns, said.get(names))
-        for names in dict.fromkeys([*proposed, *said])
-    ]
+    found = [_counted(table, name, columns, None) for name in proposed if name not in said]
+    found += [_counted(table, one.columns, columns, one) for one in answer.candidates]
     rows = table.records
     is_unseen = answer.may_recur and not (found or answer.doubted)
     every = Candidate((), rows, rows, 0, 0, min(rows, 1), may_recur=is_unseen)

@@ -21,7 +21,7 @@ import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import normal_form, same_texts
+from shoal.data.person_names import normal_form
 from shoal.data.table import Table
 
 CODE = frozenset("id code type key".split())
@@ -150,32 +150,6 @@ def named_by_a_record(table: Table, names: list[str]) -> list[str]:
     return names if is_no_header(odd, table.names) else [name for name in names if name in odd]
 
 
-def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:
-    """Those columns that hold the very cells of one of the others, each with the first such.
-
-    A column of one value says nothing about anybody, so it is never a copy.
-    """
-    found = {}
-    for name in names:
-        copied = next((other for other in others if _is_copy(table, name, other)), None)
-        if copied is not None:
-            found[name] = copied
-    return found
-
-
-def _is_copy(table: Table, name: str, other: str) -> bool:
-    """Whether the cells are the same, however they are spelled."""
-    if table.distinct(name) < 2:
-        return False
-    if table.same_cells(name, other):
-        return True
-    columns = [table.column(one) for one in (name, other)]
-    if len(columns[0].texts) != len(columns[1].texts):
-        return False
-    one, two = (same_texts(column.texts).gather(column.codes) for column in columns)
-    return bool((one == two).all())
-
-
 PERSONAL = ("sex", "birth", "age", "keep")
 """Kinds of columns that say who somebody is, and on which records of one person agree."""
 
@@ -229,6 +203,7 @@ def _known_ends() -> list[str]:
         for meaning in _AT_ENDS
         for word in sorted(meanings()[meaning], key=lambda word: (-len(word), word))
         if len(word) >= (LEAST_KNOWN_END if word.isascii() else 2)
+        and word not in meanings()["no_ends"]
     ]
 
 
@@ -267,6 +242,8 @@ class ColumnName:
     @property
     def is_place(self) -> bool:
         """Whether it is of a postal code."""
+        if self.has("phone"):
+            return False
         return self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
 
     @property
@@ -325,6 +302,16 @@ class ColumnName:
         is_person = self.ends("person") and not self.ends("several")
         is_of_one = is_person or is_file or self.ends("file") or self.ends("proxy")
         return is_of_one and self.words[0] in known["count_of_one"]
+
+    @property
+    def numbers_who(self) -> bool:
+        """Whether its last words are one for people and one for a number, as in `sex_worker_id`."""
+        return self.words[-1] in meanings()["number"] and self.ends("person")
+
+    @property
+    def may_be_phone(self) -> bool:
+        """Whether it is one word that means a phone where cells are as long as its numbers."""
+        return len(self.words) == 1 and self.has("phone_or_group")
 
     @property
     def is_mere_id(self) -> bool:
@@ -448,6 +435,12 @@ def _is_full_name(name: ColumnName) -> bool:
     return name.has("first") and is_of_both and name.says_only_name
 
 
+def _is_kept(name: ColumnName) -> bool:
+    """Whether it is of what a person keeps; `Race no` is of who runs, and `race_code` of a race."""
+    is_other = name.has("numeral") or ("blood" in name.words and name.ends("person"))
+    return name.has("keep") and not is_other
+
+
 def _is_contact(name: ColumnName) -> bool:
     if not name.has("contact") or name.has("thing"):
         return False
@@ -464,10 +457,10 @@ def _is_proxy(name: ColumnName) -> bool:
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     # as a birth number, whose digits tell the birth
     ("civil", lambda name: name.words[-1:] in _NATIONAL and name.ends("birth")),
-    ("sex", lambda name: name.has("sex")),
+    ("sex", lambda name: name.has("sex") and not name.numbers_who),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
-    ("keep", lambda name: name.has("keep") and not ("blood" in name.words and name.ends("person"))),
+    ("keep", _is_kept),
     ("thing", lambda name: name.is_place),
     ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import chain, combinations, islice, product
+from itertools import accumulate, chain, combinations, islice, product
 from operator import add
 from typing import Literal, NamedTuple
 
@@ -108,7 +108,7 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     used = column.texts.filter(column.counts() > 0)
     shown = used.filter(~used.is_in(missing_values))
     if is_person:  # what names one person in any case
-        shown = bare(names_of(shown).unique())
+        shown = unsigned(bare(names_of(shown).unique()))
     sizes = same_texts(shown).unique_counts()
     alike = sizes.filter(sizes > 1)
     return int(alike.sum()), len(alike)
@@ -131,7 +131,8 @@ def spelled_apart(
     values, texts = alike_values(column, what is not None, missing_values)
     if values == texts:
         return []
-    signs = "zeros in front, '.0', marks of thousands" if what else "blanks"
+    signs = "zeros in front, '.0', marks of thousands, other signs, inner blanks"
+    signs = signs if what else "blanks"
     what = what or "but records with them are taken to differ"
     if role == "sensitive":
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"
@@ -341,6 +342,25 @@ def bare(names: pl.Series) -> pl.Series:
     return found.replace("", "0")
 
 
+def unsigned(names: pl.Series) -> pl.Series:
+    """Names without signs and blanks where one with fewer of them, or others in their places, is
+    among these: `123-45` beside `12345` or `123 45`, but not `12-345`, as a centre's second person.
+    """
+    rows = names.str.replace_all(r"[\W_]+", "").is_duplicated().arg_true()
+    texts = names.gather(rows).to_list()
+    parts = [re.split(r"[\W_]+", text) for text in texts]
+    wholes = ["".join(part) for part in parts]
+    cuts = [frozenset(accumulate(map(len, part[:-1]))) for part in parts]
+    fewest: dict[str, frozenset[int]] = {}
+    for whole, cut in sorted(zip(wholes, cuts, strict=True), key=lambda one: len(one[1])):
+        fewest.setdefault(whole, cut)
+    found = [
+        whole if whole and cut >= fewest[whole] else text
+        for text, whole, cut in zip(texts, wholes, cuts, strict=True)
+    ]
+    return names.clone().scatter(rows, found)
+
+
 def _columns_of(names: pl.Series) -> list[pl.Series]:
     """The columns whose names are `joined` in each of these; the names themselves where none is."""
     if names.str.contains(f"^{_LENGTH.pattern}").all():
@@ -464,26 +484,3 @@ def warn_of_nobody(remarks: Iterable[ReleaseWarning]) -> None:
     for remark in remarks:
         if remark.code == EMPTY_ROWS:
             warn(remark)
-
-
-def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
-    """The ids as they are compared. no_names: texts that name nobody, as `PolicyModel.no_names`.
-
-    Raises InputError where a record has no id, or two records have the same.
-    """
-    ids = names_of(column)
-    empty = int(ids.is_in(names_of_nobody(no_names)).sum())
-    repeated = ids.len() - ids.n_unique()
-    findings = []
-    if empty:
-        findings.append(
-            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
-            " needs its id"
-        )
-    if repeated:
-        findings.append(
-            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
-            " record to a person"
-        )
-    InputError.raise_for(findings)
-    return ids

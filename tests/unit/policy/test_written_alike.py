@@ -150,6 +150,11 @@ def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so()
     mixed = frame.with_columns(note=pl.Series(["7", "007", "7.0", "8", "0", "00"]))
     (said,) = [text for text in texts(mixed, policy) if "'note'" in text]
     assert "5 of its values are only 2 if capitals, zeros in front, '.0', marks" in said
+    signed = ["123-45-6789", "123456789", "P 1", "P-1", "1-12", "11-2"]  # two centres, at last
+    (said,) = [
+        t for t in texts(frame.with_columns(note=pl.Series(signed)), policy) if "'note'" in t
+    ]
+    assert "4 of its values are only 2 if" in said
     apart = frame.with_columns(note=pl.Series([f"a{i}0" for i in range(6)]))
     assert not [text for text in texts(apart, policy) if "'note'" in text]
 

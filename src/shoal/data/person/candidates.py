@@ -329,6 +329,15 @@ class Candidate:
         return bool(len(rows)) and both <= EXCEPTIONS * distinct(keys)
 
     @property
+    def tells_who(self) -> bool:
+        """Whether records of one value agree as those of people do: what is of one kind, such as
+        codes of diagnoses, stands in many records and agrees on what is coarser alone.
+        """
+        found, people = self.evidence, self.people
+        is_of_few = people.records <= MOST_TO_A_NUMBER * people.distinct
+        return found.is_confirmed or bool(found.crossing) or (bool(found.steady) and is_of_few)
+
+    @property
     def below(self) -> int:
         """Records that are taken to be of whom a record above them names."""
         alone = self.people if len(self.parts) > 1 else self.parts[0].people
@@ -413,6 +422,8 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     named, (written, token) = column.name.kind, column.look
     if token and column.name.ends("ambiguous"):
         named = "person"  # a child's number, not what kind of thing it is
+    if token == "digits" and column.name.may_be_phone:
+        named = "contact"
     is_form = written not in NO_NUMBERS or column.name.numbers_people
     # a table may be of staff, and a number may be named as a count is
     is_who = token == "mail" or (token and column.name.has("person"))

@@ -17,7 +17,7 @@ import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
 from shoal.data.person.people import FEW_VALUES, MOST_TO_A_NUMBER, People, agree_beyond_neighbours
-from shoal.data.person_names import bare, names_of
+from shoal.data.person_names import bare, names_of, unsigned
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
@@ -27,6 +27,7 @@ FEWEST = 10  # distinct values, and repeats, below which a name must say more
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_OF_RUNNING = 30  # records of one whom a running number stands for
+MOST_OF_ONE = 100  # records of one, up to which an unknown title may be of people
 MOSTLY = 0.7  # share of people who recur, where a number stands for people
 MOST_EXACT = 1 << 53  # among floating-point numbers
 ROUND = 0.4  # share of multiples of five from which numbers are rounded
@@ -332,6 +333,12 @@ class PersonColumn:
         has_spellings = bare(names_of(self._held)).n_unique() < len(self._held)
         return (bare(names_of(texts)) if has_spellings else texts).hash().to_numpy()
 
+    @property
+    def is_signed_in_ways(self) -> bool:
+        """Whether some of its values differ in signs and blanks alone."""
+        names = bare(names_of(self._held)).unique()
+        return unsigned(names).n_unique() < len(names)
+
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
         if self.title in self._table.coded:
@@ -391,37 +398,55 @@ def parts_of(texts: pl.Series, pattern: str) -> pl.Series:
     return found.zip_with(found.is_not_null(), texts)
 
 
-def runs_over_people(column: PersonColumn) -> bool:
-    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
-    one have a few records.
+def may_be_of_people(column: PersonColumn) -> bool:
+    """Whether nearly all values have several records under a title that says of nothing else, and
+    are running numbers, numbers with gaps or codes, as measures are not.
     """
-    if column.name.kind not in ("", "number") or not _are_of_few(column):
+    name, (written, token) = column.name, column.look
+    if name.kind not in ("", "number") or name.has("measure", "body") or column.counts_only:
+        return False
+    if written == "text" and not column.is_grouped:
+        is_code = token not in FULL_NAMES and not column.is_of_phrases
+        return is_code and _nearly_all_repeat(column, MOST_OF_ONE)
+    return runs_over_people(column, MOST_OF_ONE)
+
+
+def runs_over_people(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
+    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
+    one have a few records, up to this number.
+    """
+    if column.name.kind not in ("", "number") or not _are_of_few(column, most):
         return False
     numbers = column.numbers_among(column.people.first)
     least, greatest = np.nanmin(numbers), np.nanmax(numbers)
     is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
-    return bool(is_running or leaves_out(column))
+    return bool(is_running or leaves_out(column, most))
 
 
-def _are_of_few(column: PersonColumn) -> bool:
+def _are_of_few(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
     """Whether it holds whole numbers that nearly all have a few records, as people do."""
     is_whole = column.may_number and column.look.kind == "int"
     is_number = is_whole or column.is_grouped
-    if column.name.has("amount") or not is_number or column.seen <= MANY:
+    return is_number and not column.name.has("amount") and _nearly_all_repeat(column, most)
+
+
+def _nearly_all_repeat(column: PersonColumn, most: int) -> bool:
+    """Whether it has many values, of which nearly all have several records, up to this number."""
+    if column.seen <= MANY:
         return False
     # how often some rows hold a value that they hold at all, if this many records do
-    least, most = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, MOST_OF_RUNNING))
-    if not least <= 1 + column.again / column.seen <= most:
+    low, high = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, most))
+    if not low <= 1 + column.again / column.seen <= high:
         return False
     counts = column.people.counts()
-    return bool(np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= MOSTLY)
+    return bool(np.mean((counts > 1) & (counts <= most)) >= MOSTLY)
 
 
-def leaves_out(column: PersonColumn) -> bool:
+def leaves_out(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
     """Whether its numbers repeat as those of people do and leave out far more between them than a
     measure that repeats as often would; what is mostly round is a price.
     """
-    if column.counts_only or not _are_of_few(column):
+    if column.counts_only or not _are_of_few(column, most):
         return False
     numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
     numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
@@ -439,7 +464,7 @@ def may_show_who(column: PersonColumn) -> bool:
     """
     written, token = column.look
     is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount") or column.counts_only
+    is_known = is_known or column.name.has("amount", "measure") or column.counts_only
     # numbers of two digits are ages and measures, too
     is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
     is_code = written == "text" or token or is_number

@@ -32,10 +32,10 @@ from shoal.data.person.columns import (
     NO_NUMBERS,
     STRONG,
     PersonColumn,
-    leaves_out,
+    may_be_of_people,
     runs_over_people,
 )
-from shoal.data.person.people import MOST_TO_A_NUMBER, People
+from shoal.data.person.people import People
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -47,6 +47,7 @@ from shoal.data.person.within_groups import (
     issued,
     last_resorts,
     of_every_record,
+    parts_of_keys,
     shared_by_families,
     shown_by_codes,
     within_groups,
@@ -108,8 +109,9 @@ class PersonCandidate:
     def meaning(self) -> str:
         """What would follow if it numbers people."""
         below = ", who have the records below, too" if self.below else ""
+        part = "a beginning or end of " if self.part else ""
         return (
-            f"by {' + '.join(self.columns)}{below}: {self.people} people,"
+            f"by {part}{' + '.join(self.columns)}{below}: {self.people} people,"
             f" {self.records / self.people:.1f} rows each on average, {self.most} at most of one"
         )
 
@@ -118,8 +120,8 @@ class PersonCandidate:
         """How few profiles there are, where nothing numbers people, or how few parts of keys."""
         if self.part:
             return (
-                f"column '{self.columns[0]}' differs in each record, but its {self.records} cells"
-                f" share {self.people} beginnings or ends"
+                f"column '{self.columns[0]}': its {self.records} cells share {self.people}"
+                " beginnings or ends, fewer than it has values"
             )
         return (
             f"no column numbers people, but only {self.people} profiles of"
@@ -168,7 +170,7 @@ class Answer:
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
     of which people may have several without that being seen. doubted: columns that are named for
-    people, where there is none, but are not taken to number them.
+    people or repeat as their numbers do, where there is none, but are not taken to number them.
     """
 
     verdict: Verdict
@@ -190,8 +192,8 @@ class Answer:
     @property
     def asked(self) -> Mapping[str, Any]:
         """The question as a policy holds it."""
-        keys = [one.key for one in self.candidates]
-        return {"question": "person", "candidates": keys, "text": self.question}
+        keys = {one.columns: one.key for one in self.candidates}  # a part has no name of its own
+        return {"question": "person", "candidates": [*keys.values()], "text": self.question}
 
 
 def asks_who(ask: str | Mapping[str, Any] | None) -> bool:
@@ -244,8 +246,10 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         return _by_the_rest(columns, [*rejected, *kept], telling)
     shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
     anew = [] if shared else begun_anew(left, columns)
-    is_sure = len(left) == 1 and not (shared or anew) and _is_sure(left[0], telling)
-    listed = left if is_sure else [*shared, *left, *anew, *inner[:MOST_INNER]]
+    whole = [c for one in left for c in one.parts[:1] if len(one.parts) == 1 and not one.part]
+    parts = parts_of_keys([c for c in whole if c.repeats(FEWEST)], telling)
+    is_sure = len(left) == 1 and not (shared or anew or parts) and _is_sure(left[0], telling)
+    listed = left if is_sure else [*shared, *left, *anew, *parts, *inner[:MOST_INNER]]
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
@@ -271,14 +275,14 @@ def _by_the_rest(
 def _doubted(
     columns: Sequence[PersonColumn], refused: Sequence[Candidate], may_recur: bool
 ) -> tuple[str, ...]:
-    """The columns that are named for people, as far as they may number them. refused: that are."""
+    """The columns that are named for people, as far as they may number them, and those of unknown
+    titles that repeat as their numbers do. refused: that are named so.
+    """
     kinds = ("name", "first", "last", "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
     is_open = may_recur or not any(c.name.is_personal for c in columns)
-    running = [
-        c.title for c in columns if is_open and runs_over_people(c) and (may_recur or leaves_out(c))
-    ]
-    named = {*shared, *running, *(name for one in refused for name in one.columns)}
+    repeating = [c.title for c in columns if is_open and may_be_of_people(c)]
+    named = {*shared, *repeating, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
 
 
@@ -308,18 +312,9 @@ def _judged(
         one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(one):
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or one.tells_who:
             kept.append(one)
     return kept, rejected
-
-
-def _tells_who(one: Candidate) -> bool:
-    """Whether records of one value agree as those of people do: what is of one kind, such as codes
-    of diagnoses, stands in many records and agrees on what is coarser alone, such as the ward.
-    """
-    found, people = one.evidence, one.people
-    is_of_few = people.records <= MOST_TO_A_NUMBER * people.distinct
-    return found.is_confirmed or bool(found.crossing) or (bool(found.steady) and is_of_few)
 
 
 def _others(
@@ -432,7 +427,7 @@ def _is_inside(one: Candidate, solid: Sequence[Candidate]) -> bool:
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
     """Whether the only candidate left needs no question."""
-    if not _seems_sure(one):
+    if not _seems_sure(one) or one.parts[0].is_signed_in_ways:
         return False
     steady = one.evidence.steady
     kept = [c for c in telling if c not in one.parts and (not steady or c.title in steady)]
@@ -490,7 +485,9 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
-    happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
+    happens = any(
+        c.look.kind == "time" or c.name.has("event", "occasion", "amount") for c in others
+    )
     if shown := shown_by_codes(columns, happens):
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
     return Answer(Verdict.NONE, may_recur=happens)

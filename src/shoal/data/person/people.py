@@ -5,7 +5,7 @@ more often than by chance.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import lgamma, prod
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ AGAIN = 0.04  # other records of the same person, for each record; twins make fe
 SIGNIFICANT = 3.5  # standard deviations
 UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
 FEWEST_AGAIN = 10  # records of people who recur
+UNLIKELY = -9  # logarithm of a chance of one in 10,000
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -188,6 +189,23 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
     is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1) * chance)
     is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
     return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+
+
+def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether the greatest numbers in some groups are smaller than chance would let them be, if any
+    person may be in any group.
+    """
+    counted = pl.DataFrame({"of": groups, "number": numbers}).group_by("of")
+    found = counted.agg(pl.max("number"), pl.n_unique("number").alias("count"))
+    counts = found["count"].to_list()
+    ends = list(map(max, found["number"].to_list(), counts))
+
+    def ln_choose(n: float, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+    pairs = zip(ends, counts, strict=True)
+    chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
+    return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
 
 def _counted(numbers: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ parts of keys.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
-from math import lgamma, prod
+from math import prod
 
 import numpy as np
 import polars as pl
@@ -42,7 +42,7 @@ from shoal.data.person.columns import (
     may_show_who,
     parts_of,
 )
-from shoal.data.person.people import People, distinct
+from shoal.data.person.people import People, distinct, end_sooner
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
@@ -51,7 +51,6 @@ LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
-UNLIKELY = -9  # logarithm of a chance of one in 10,000
 STEMS = [JOINED] + [
     rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
     for before in (3, 2, 1, 0)
@@ -62,6 +61,8 @@ STEMS = [JOINED] + [
 _DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
 _ENDS_IN_DAY = f"{_DAY}$"
 _BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
+_WAVES = r"^(?i)((19|20)\d\d|(t|v|w|m|y|visit|wave|time|ses|week|month|year)[-_ ]?\d{1,2})[-_/.:# ]"
+"""What keys begin with that stand in several records each: a year or a visit, but no centre."""
 OFTEN = 1.5  # records of each of whom keys begin with, on average
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
@@ -77,23 +78,6 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
     units = [one for one in other_candidates(columns, ()) if not is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
-
-
-def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether the greatest numbers in some groups are smaller than chance would let them be, if any
-    person may be in any group.
-    """
-    counted = pl.DataFrame({"of": groups, "number": numbers}).group_by("of")
-    found = counted.agg(pl.max("number"), pl.n_unique("number").alias("count"))
-    counts = found["count"].to_list()
-    ends = list(map(max, found["number"].to_list(), counts))
-
-    def ln_choose(n: float, k: int) -> float:
-        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-    pairs = zip(ends, counts, strict=True)
-    chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
-    return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
 
 
 def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -406,36 +390,51 @@ def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candi
 
 def in_keys(columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]) -> list[Candidate]:
     """Parts of keys that number people, and what a group may have given to them."""
-    found = [*_parts_of_keys(telling)]
+    found = parts_of_keys([c for c in telling if not c.repeats(FEWEST)], telling)
     given = issued(columns, is_beside_key=True) if found else []
     return found + [one for one in given if is_doubtful(one, telling)]
 
 
-def _parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
-    """What repeats in keys that number every record: what stands before any sign, as `P001` does in
+def parts_of_keys(keys: Iterable[PersonColumn], telling: Sequence[PersonColumn]) -> list[Candidate]:
+    """What repeats in the different values of keys: what stands before any sign, as `P001` does in
     `P001_1.png`, or behind a year, as in `2021-P001`, unless other columns contradict it.
 
     Where numbers do not show it by themselves, other columns have to confirm it.
     """
+    found = (_part_of(key, telling) for key in keys if _may_have_parts(key))
+    return [one for one in found if one is not None]
+
+
+def _may_have_parts(column: PersonColumn) -> bool:
+    # a point parts the number of a person, too
+    is_form = column.look.kind in ("text", "span") or column.name.numbers_people
+    is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
+    return column.is_parted and is_form and not is_of_nobody and column.look.token not in STRONG
+
+
+def _part_of(column: PersonColumn, telling: Sequence[PersonColumn]) -> Candidate | None:
+    """The people whom a part of a column's values numbers, if one does."""
+    values = column.texts.unique(maintain_order=True)
+    is_again = column.repeats(FEWEST)
     looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
     looks |= {LETTERED: _before_counter, **dict.fromkeys(PARTED, _behind_waves)}
-    for column in columns:
-        # a point parts the number of a person, too
-        is_form = column.look.kind in ("text", "span") or column.name.numbers_people
-        is_key = column.is_parted and is_form
-        is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
-        if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
+    for part, look in looks.items():
+        people, is_seen = look(values, part)
+        # what stands behind a centre may be its people, and others in each
+        fitting = values.str.contains(_WAVES if is_again and part in PARTED else part).sum()
+        if not people.repeat_seldom(FEWEST) or fitting < NEARLY_ALL * len(values):
             continue
-        for part, look in looks.items():
-            people, is_seen = look(column.texts, part)
-            if not people.repeat_seldom(FEWEST):
-                continue
-            one = Candidate((column,), "part", people, part=part)
-            found = one.weigh(columns)
-            is_shown = found.is_of_people or (found.crossing and not found.personal)
-            if is_shown or (is_seen and not found.is_contradicted):
-                yield one
-                break
+        one = Candidate((column,), "part", _by_part(column.texts, part), part=part)
+        found = one.weigh(telling)
+        is_shown = found.is_of_people or (found.crossing and not found.personal)
+        if is_shown or (is_seen and not found.is_contradicted):
+            return one
+    return None
+
+
+def _by_part(texts: pl.Series, pattern: str) -> People:
+    """The records by what the first group of a pattern finds in their keys."""
+    return People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
 
 
 def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
@@ -457,7 +456,7 @@ def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     if not is_seen or word.n_unique() < MANY or len(stem) - stem.n_unique() < FEWEST:
         nobody = np.zeros(len(texts), dtype=bool)
         return People(nobody.astype(np.int64), nobody), False
-    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
+    people = _by_part(texts, pattern)
     return people, people.records >= OFTEN * people.distinct
 
 
@@ -470,7 +469,7 @@ def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
     greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
     is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
-    return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
+    return _by_part(texts, pattern), is_counter
 
 
 def _behind_waves(texts: pl.Series, pattern: str) -> tuple[People, bool]:
@@ -478,8 +477,7 @@ def _behind_waves(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     `T1_P001`; and whether that is one of a few waves, in which some are left out, or all have as
     many: numbers of what happened, or of a site's people, are given one after the other.
     """
-    of = parts_of(texts, pattern)
-    people = People(of.hash().to_numpy(), is_value(texts))
+    of, people = parts_of(texts, pattern), _by_part(texts, pattern)
     if people.records < OFTEN * people.distinct:
         return people, False
     parts = pl.DataFrame({"of": of, "key": texts, "number": of.str.extract(r"^\D*(\d+)$")})

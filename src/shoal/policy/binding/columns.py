@@ -1,12 +1,18 @@
 """Whether a table has the columns that its policy names, and names for all of its columns."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Sequence
 
 import polars as pl
 
-from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
+from shoal.data.column_words import is_no_header, looks_like_data, named_by_a_record
 from shoal.data.person.decision import PersonCandidate, who_is_a_person
-from shoal.data.person_names import normal_form, spelled_apart, unlisted_values, values_for_none
+from shoal.data.person_names import (
+    normal_form,
+    same_texts,
+    spelled_apart,
+    unlisted_values,
+    values_for_none,
+)
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
@@ -198,6 +204,32 @@ def _renamed(names: list[str], others: list[str]) -> str:
     ]
     ways = f"names differ only by {_WAYS}: " if same else ""
     return f"{ways}did you mean {', '.join(near)}? " if near else ""
+
+
+def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:
+    """Those columns that hold the very cells of one of the others, each with the first such.
+
+    A column of one value says nothing about anybody, so it is never a copy.
+    """
+    found = {}
+    for name in names:
+        copied = next((other for other in others if _is_copy(table, name, other)), None)
+        if copied is not None:
+            found[name] = copied
+    return found
+
+
+def _is_copy(table: Table, name: str, other: str) -> bool:
+    """Whether the cells are the same, however they are spelled."""
+    if table.distinct(name) < 2:
+        return False
+    if table.same_cells(name, other):
+        return True
+    columns = [table.column(one) for one in (name, other)]
+    if len(columns[0].texts) != len(columns[1].texts):
+        return False
+    one, two = (same_texts(column.texts).gather(column.codes) for column in columns)
+    return bool((one == two).all())
 
 
 # Columns that `other: plain` would publish though they look like one that the policy names.
