@@ -455,7 +455,8 @@ class Proposal:
         """The policy file, in YAML, with the reason beside every role."""
         content = self.content
         lines = [HEAD.format(unit=self.unit) + "version: 1", "attributes:"]
-        keys = [_key_of(column.name) for column in self.columns]
+        keys = [f"{one_line(column.name)}:" for column in self.columns]
+        keys = [key if len(key) <= LONGEST_KEY else f"? {key[:-1]}\n  :" for key in keys]
         width = min(max(map(len, keys)), LONGEST_KEY)
         for key, column in zip(keys, self.columns, strict=True):
             lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
@@ -468,9 +469,3 @@ class Proposal:
         if self.read:
             lines.append(f"read: {one_line(content['read'])}")
         return "\n".join([*lines, "seed: 7", ""])
-
-
-def _key_of(name: str) -> str:
-    """A column's name as a key of the policy."""
-    text = one_line(name)
-    return f"{text}:" if len(text) <= LONGEST_KEY else f"? {text}\n  :"
