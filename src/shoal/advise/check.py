@@ -100,7 +100,9 @@ def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None,
     model, is_whole = sound_part(content)
     if model is None:
         return None, []
-    return Policy(model, path.parent), list(contradictions(model)) if is_whole else []
+    found = list(contradictions(model)) if is_whole else []
+    model.add_person()
+    return Policy(model, path.parent), found
 
 
 def key_remarks(policy: Policy) -> list[str]:

@@ -331,6 +331,7 @@ def share_text(share: float) -> str:
     return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
 
 
+LONGEST_KEY = 1000  # signs; YAML reads a longer one only behind a question mark
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
 # plain, drop, and weight and household of samples. Nothing is published while a key 'ask' is there:
@@ -455,7 +456,8 @@ class Proposal:
         content = self.content
         lines = [HEAD.format(unit=self.unit) + "version: 1", "attributes:"]
         keys = [f"{one_line(column.name)}:" for column in self.columns]
-        width = max(map(len, keys))
+        keys = [key if len(key) <= LONGEST_KEY else f"? {key[:-1]}\n  :" for key in keys]
+        width = min(max(map(len, keys)), LONGEST_KEY)
         for key, column in zip(keys, self.columns, strict=True):
             lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
         if isinstance(self.subject, list):

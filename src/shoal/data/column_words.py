@@ -410,7 +410,9 @@ def _by_affix(word: str) -> list[str] | None:
 
 def _by_known_end(word: str) -> list[str] | None:
     """A known word at either end of a longer one, and the rest, in their order."""
-    parts = {part for cut in range(1, len(word)) for part in (word[:cut], word[cut:])}
+    longest = max(map(len, _known_ends()))  # the word may be a whole text
+    cuts = range(1, min(len(word), longest + 1))
+    parts = {part for cut in cuts for part in (word[:cut], word[-cut:])}
     known = next((end for end in _known_ends() if end in parts), None)
     if known is None:
         return None

@@ -93,8 +93,8 @@ def takes(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> bool:
     return True
 
 
-MOST_COMPARED = 1_000
-"""Known names that a misspelt one is compared with."""
+MOST_COMPARED, LONGEST_COMPARED = 1_000, 200
+"""Known names that a misspelt one is compared with, and letters of each."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -128,14 +128,15 @@ def require_flag(name: str, value: object) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name nearest to a misspelt one, in whatever case; None where none is near, or too
-    many are known to be compared with as many others.
+    """The known name nearest to a misspelt one, in whatever case; None where none is near, or those
+    that are known are too many to be compared with as many others, or too long.
     """
     known = list(islice(known, MOST_COMPARED + 1))
     if len(known) > MOST_COMPARED:
         return None
     alike = [other for other in known if other.casefold() == name.casefold()]
-    return next(iter(alike or get_close_matches(name, known, n=1)), None)
+    short = [other for other in known if len(other) <= LONGEST_COMPARED]
+    return next(iter(alike or get_close_matches(name, short, n=1)), None)
 
 
 def coerce_parameter(parameter: Parameter, value: Any) -> Any:

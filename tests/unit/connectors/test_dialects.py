@@ -157,6 +157,10 @@ def test_text_that_is_not_utf8_names_its_line_and_the_option(hospital, shoal):
             "; its numbers are written in several ways, such as with decimal points and commas;",
         ),
         (
+            export().replace(b"12,5", b"").replace(b"1.200,25", b"12.5"),
+            "; its numbers are written in several ways, such as with decimal points and commas;",
+        ),
+        (
             export().replace(b"14.03.2024", b"2024/03/14"),
             "attribute 'datum': 1 cell is not a date like %d.%m.%Y (row 3); correct it,",
         ),

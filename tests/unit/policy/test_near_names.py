@@ -1,11 +1,14 @@
 """`other: plain` does not publish a column that only looks new."""
 
+import time
+
 import polars as pl
 import pytest
 
 import shoal
 from sample_policies import content_of
 from shoal.errors import InputError
+from shoal.policy.parameters import nearest
 
 
 def policy(other: str = "plain", method: str = "mondrian", **more) -> dict:
@@ -40,6 +43,14 @@ def test_a_column_named_like_another_must_be_named(name):
     assert str(refused.value) == shown
     dropped = shoal.publish(table(**{name: list("wxyz")}), policy("drop"))
     assert dropped.data.columns == ["age", "disease"]
+
+
+def test_names_as_long_as_texts_are_not_compared_letter_by_letter():
+    signs = [chr(0x4E00 + 37 * i % 150) for i in range(20_000)]
+    started = time.process_time()
+    assert nearest("".join(signs), ["".join(signs[::-1])]) is None
+    assert nearest("a" * 300, ["A" * 300]) == "A" * 300
+    assert time.process_time() - started < 2
 
 
 def test_a_column_that_copies_a_removed_one_must_be_named():

@@ -72,22 +72,41 @@ def test_subtotals_in_the_column_of_people_are_said():
 
 TOTALS = (
     "Total|Sum|Grand total|Gesamt|合計|Sous-total|Totale generale|TOTAL:|Итого|Mean|Median|Average"
-    "|Mittelwert|Durchschnitt|Moyenne|Promedio|Overall mean"
+    "|Mittelwert|Durchschnitt|Moyenne|Promedio|Overall mean|Σ|Ø|Übertrag|Gesamt: 200|Total (n=9)"
+    "|Σύνολο|합계|Общий итог|الإجمالي الكلي"
+)
+OF_BASEL = (
+    '{} Total|Summe {}|{} Итог|{} 汇总|{} 集計|{} 요약|إجمالي {}|סה"כ {}|Součet z {}|{} Count'
+    "|{} Max|{} Anzahl|Nombre {}|Média {}|Recuento de {}|Počet z {}|Gemiddelde {}|{} データの個数"
+    "|Σ {}"
 )
 
 
-@pytest.mark.parametrize("word", [*TOTALS.split("|"), "Basel Total", "Summe Bern"])
+@pytest.mark.parametrize("word", [*TOTALS.split("|"), *OF_BASEL.split("|")])
 @pytest.mark.parametrize("title", ["pid", "city"])
 @pytest.mark.parametrize("place", [0, 30, 60])
 def test_a_row_of_totals_is_said_wherever_it_stands(word, title, place):
-    if title == "pid" and word in ("Basel Total", "Summe Bern"):
-        word = f"P7 {word.split()[word.startswith('Basel')]}"
+    word = word.format("P7" if title == "pid" else "Basel")
     total = {**NOTHING, title: word, "age": "1790", "total": "8123"}
     rows = [*PEOPLE[:place], total, *PEOPLE[place:]]
     (said,) = said_of(rows, policy_of())
     assert said.startswith("1 row looks like a total, a note or a second line of names and counts")
     assert word not in said
     assert said_of(rows * 2, policy_of())[0].startswith("2 rows look like a total")
+
+
+@pytest.mark.parametrize("word", ["", "x", "Zusammen", "Basel Qwerty"])
+@pytest.mark.parametrize("grand", [False, True])
+def test_sums_among_the_rows_are_said_whatever_they_are_called(word, grand):
+    def of(rows):
+        return {**NOTHING, "city": word, "total": str(sum(int(row["total"]) for row in rows))}
+
+    parts = [[one for one in PEOPLE if one["city"] == city] for city in ("Basel", "Bern")]
+    rows = [row for part in parts for row in [*part, of(part)]] + [of(PEOPLE)] * grand
+    assert said_of(rows, policy_of("identifier"))[0].startswith(f"{2 + grand} rows look like a tot")
+    for place in (0, 40):
+        rows = [*PEOPLE[:place], of(PEOPLE[:place] or PEOPLE), *PEOPLE[place:]]
+        assert looks_of(rows, policy_of("identifier")) == ["1 row looks"]
 
 
 STATISTICS = "SD|Std|Std.abw.|Min|MAX|N|n|count|Anzahl|Ecart type|Écart-type|Std. Dev.|75%|Q1"
@@ -288,7 +307,10 @@ def test_answers_on_a_scale_and_flags_are_not_taken_for_statistics():
         assert said_of(*quasi("abcd", rows)) == []
 
 
-@pytest.mark.parametrize("test", ["TEST001", "ZZTEST", "DUMMY", "Test Patient", "Mustermann, Max"])
+TESTS = "TEST001|ZZTEST|DUMMY|Test Patient|Mustermann, Max|Beispiel|Example|Demo Patient|XXX"
+
+
+@pytest.mark.parametrize("test", TESTS.split("|"))
 def test_records_of_a_test_are_said_with_their_column(test):
     found = input_warnings(table_of([*PEOPLE, {**a_person(1), "pid": test}]), policy_of().model)
     (said,) = [one for one in found if one.code == "rows-apart"]
@@ -297,7 +319,7 @@ def test_records_of_a_test_are_said_with_their_column(test):
     assert test not in said.text
 
 
-NOBODY = "guest|Guest 12|anonymous|Gast|ANSWER KEY|VACANT|N/A (closed)|匿名".split("|")
+NOBODY = "guest|Guest 12|anonymous|Gast|ANSWER KEY|VACANT|N/A (closed)|匿名|ゲスト".split("|")
 NAMES_OF = [f"Eva {'ABCDEF'[i % 6]}{'uvwxyz'[i // 10]}{'aeiou'[i % 5]}n" for i in range(60)]
 NAMED = [{**row, "pid": name} for row, name in zip(PEOPLE, NAMES_OF, strict=True)]
 
@@ -317,6 +339,15 @@ def test_people_and_states_that_are_called_so_raise_no_alarm():
     states = [{**row, "state": row["ill"].replace("flu", "vacant")} for row in PEOPLE]
     assert said_of(states, policy_of(state="drop")) == []
     assert said_of(PEOPLE + [{**row, "pid": "unknown"} for row in PEOPLE[:9]], policy_of()) == []
+
+
+@pytest.mark.parametrize("surname", ["Gast", "Guest", "Ospite", "Anonym", "Total", "Sum", "Summa"])
+def test_a_surname_that_is_a_word_for_nobody_is_said_without_a_first_name_alone(surname):
+    people = [{**row, "surname": f"Graf{i}", "first name": "Eva"} for i, row in enumerate(PEOPLE)]
+    policy = policy_of("identifier", surname="identifier", **{"first name": "identifier"})
+    for first, count in (("Petra", 0), ("", 1), (surname, 1)):
+        rows = [*people, {**people[0], "surname": surname, "first name": first}]
+        assert bool(said_of(rows, policy)) == count
 
 
 GRADES = {"who": "subject", "id": "identifier", "login": "identifier", "section": "quasi"}

@@ -1,6 +1,7 @@
 """A person named by several columns together: what a policy may say, and whom it counts."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -60,6 +61,13 @@ def test_what_can_not_name_a_person_is_refused_in_one_line(content, said):
         Policy.from_dict(content)
     assert str(refused.value).removeprefix("policy, subject: ").startswith(said)
     assert not refused.value.findings
+
+
+def test_a_check_with_data_names_no_column_that_is_made_of_others(folder, shoal):
+    Path("p.yaml").write_text(yaml.safe_dump(asked(["house", "age"])))
+    table().write_csv("in.csv")
+    (said,) = shoal(*"policy check p.yaml in.csv".split(), status=2).err.splitlines()
+    assert "attribute 'age' has the role 'quasi'; give it the role 'identifier'" in said
 
 
 def test_the_key_is_kept_and_what_is_made_of_it_is_written_nowhere(tmp_path):

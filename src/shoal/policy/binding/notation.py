@@ -261,16 +261,13 @@ class CellNotation:
                 remedy += " how dates are written, such as --read dates=%d/%m/%Y"
             cells, lost = map_cells(column, partial(self._unless_missing, translate))
             frame = frame.with_columns(cells.alias(name))
-            odd = [
-                cell
-                for cell in lost
-                if self.model.is_value(cell) and _is_odd(cell, declared, render)
-            ]
+            texts, values = column.cast(pl.String), filter(self.model.is_value, lost)
+            odd = [cell for cell in values if _is_odd(cell, declared, render)]
             if odd and is_number(declared):
-                known = odd if render else filter(self.model.is_value, column.cast(pl.String))
+                known = odd if render else filter(self.model.is_value, texts.drop_nulls())
                 remedy = advice_on({*known}, notation) or remedy
             if odd:
-                rows = column.cast(pl.String).is_in(odd).arg_true().to_list()
+                rows = texts.is_in(odd).arg_true().to_list()
                 told = remedy.format("it" if len(rows) == 1 else "them")
                 findings.append(f"attribute '{name}': {_not_such(rows, *what)}; {told}")
         return frame, findings

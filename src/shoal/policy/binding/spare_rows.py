@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, forms_of, meanings, words_of
+from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
 from shoal.data.findings import listed_rows
 from shoal.data.numbers import LastNumbers, parse_numbers
 from shoal.data.person.people import mixed
@@ -25,8 +25,13 @@ from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
-_ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
+_TOTAL, _STATISTIC, _PERSON = (
+    rf"(?i)(^|[\W_])({'|'.join(sorted(meanings()[one]))})([\W_]|$)"
+    for one in ("total", "statistic", "person")
+)
+_COUNT_BEHIND = re.compile(r"\s*[:(=]\s*(n\s*=)?[\s\d.,]*\)?$", re.IGNORECASE)
 _ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"] | meanings()["nobody"]))
+_NO_NAME = f"{_TOTAL}|{_PERSON}|{_ANY_TEST}"
 NEARLY_ALL = 0.9
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
@@ -123,15 +128,17 @@ def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseW
         yield ReleaseWarning(ROWS_APART, text, name)
 
 
-def _tests(column: Texts, model: PolicyModel) -> int:
+def _tests(column: Texts, model: PolicyModel, named: np.ndarray) -> int:
     """How many rows a column calls tests, vacancies, guests and the like, if it calls few so; of
-    people, also those that hold a word among numbers, if more rows hold it than usual ones.
+    people, also those that hold a word among numbers, if more rows hold it than usual ones. Of the
+    rows that are `named`, (n,) bool, none is a vacancy or a guest.
     """
     texts, rows = column.texts, np.bincount(column.codes, minlength=len(column.texts))
-    some, most = texts.str.contains(_ANY_TEST).arg_true().to_list(), MOST_TESTS * len(texts)
-    is_few = len(some) <= MOST_NOTES and not _is_test(column.title)
+    some = _without_marks(texts).str.contains(_ANY_TEST).arg_true().to_list()
+    is_few, most = len(some) <= MOST_NOTES and not _is_test(column.title), MOST_TESTS * len(texts)
     called = [one for one in some if is_few and _is_test(texts[one])]
     called = called if len(called) <= most else []
+    guests = [one for one in called if fold(texts[one]) in meanings()["nobody"]]
     if column.title in model.subject_columns:
         signs = [*OFTEN_NOBODY, *map(str.lower, model.no_names)]
         is_word = texts.str.contains(r"^\P{Nd}*\p{L}\P{Nd}*$") & ~texts.str.to_lowercase().is_in(
@@ -140,7 +147,8 @@ def _tests(column: Texts, model: PolicyModel) -> int:
         words = is_word.arg_true().to_list()
         often = [one for one in words if rows[one] >= 2 * rows.mean()]
         called += often if len(words) <= min(MOST_WORDS, most) else []
-    return int(rows[[*{*called}]].sum())
+    is_called = np.isin(column.codes, called) & ~(named & np.isin(column.codes, guests))
+    return int(is_called.sum())
 
 
 def _is_test(text: str) -> bool:
@@ -156,6 +164,16 @@ def _is_test(text: str) -> bool:
     return len(words) <= MOST_WORDS and bool(is_test or is_nobody)
 
 
+def _rows_named(table: Table) -> np.ndarray:
+    """(n,) bool, the rows that hold a usual name in one of several columns for parts of names."""
+    titles = [title for title in table.names if name_of(title).kind in ("first", "last", "name")]
+    named = np.zeros(table.records, dtype=bool)
+    for column in (Texts.of(table, title) for title in titles if titles[1:]):
+        texts = _without_marks(column.texts)
+        named |= column.rows_called(texts.str.contains(r"\p{L}") & ~texts.str.contains(_NO_NAME))
+    return named
+
+
 def _rows_apart(
     table: Table, model: PolicyModel, described: Callable[[str], Described]
 ) -> tuple[np.ndarray, Mapping[str, int]]:
@@ -163,7 +181,8 @@ def _rows_apart(
     column, how many it calls tests.
     """
     audited = [*map(described, model.audited_columns)]
-    lacking, empty = rows_lacking(audited, 1), rows_lacking(audited, len(audited) - 1)
+    half = (len(audited) + 1) // 2
+    lacking, half_bare, empty = (rows_lacking(audited, n) for n in (1, half, len(audited) - 1))
     # the columns that name rows: those of people, and others that a release does not show
     removed = {name for name, one in model.attributes.items() if one.role in REMOVED}
     removed |= {*model.subject_columns}
@@ -175,15 +194,20 @@ def _rows_apart(
     if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
         bare = bare[:0]  # not the last few of all
     tests: dict[str, int] = {}
+    named, parts = _rows_named(table), _Parts.of(half_bare, audited)
+    sums = np.zeros(len(half_bare), dtype=np.int64)
     zeros, others = (np.zeros(len(bare), dtype=np.int64) for _ in range(2))
     for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
-        found += _totals(column, lacking, column.title in removed)
+        totals = _totals(column, (lacking, half_bare), column.title in removed)
+        found += (rows[~named[rows]] for rows in totals)
         heads.append(_head_cells(column, model.no_names))
-        if column.title in removed and (rows := _tests(column, model)):
+        if column.title in removed and (rows := _tests(column, model, named)):
             tests[column.title] = rows
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
+        if column.title not in removed:
+            sums += parts.sums_in(column)
         if len(bare):
             found.append(bare[_are_unlike(column, bare, model.no_names)])
             cells = column.texts.gather(column.codes[bare])
@@ -197,7 +221,7 @@ def _rows_apart(
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
     found += [table.records - 1 - _computed_rows(below), bare[(zeros > 0) & (others == 0)]]
     found.append(np.flatnonzero([*map(_is_head, zip(*heads, strict=True))]))
-    found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
+    found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)], parts.computed(sums)]
     return np.unique(np.concatenate(found)), tests
 
 
@@ -245,24 +269,42 @@ def _is_head(cells: Sequence[str]) -> bool:
     return "alike" not in cells and (is_unlike or is_most)
 
 
-def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
+def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iterator[np.ndarray]:
     """The rows that a column calls a total, alone or of another of its values, where it names
-    people, the call is the only one or all such rows lack a value.
+    people, the call is the only one or all such rows lack a value; and those that it calls a count
+    or a mean of another value, if they lack half of all. bare: the rows that lack one, and half.
     """
-    some = np.flatnonzero(column.texts.str.contains(_ANY_TOTAL).to_numpy())
-    for cell in some[: MOST_NOTES if len(some) <= MOST_NOTES else 0]:
-        if _is_total(column.texts[int(cell)], column.texts):
+    plain = _without_marks(column.texts)
+    for word, needed in zip((_TOTAL, _STATISTIC), bare, strict=True):
+        some = plain.str.contains(word).arg_true().to_list()
+        values = plain.str.to_lowercase().str.replace_all(r"[\W_]+", " ") if some else plain
+        for cell in some if len(some) <= MOST_NOTES else []:
             rows = np.flatnonzero(column.codes == cell)
-            if is_removed or len(rows) == 1 or np.isin(rows, lacking).all():
+            is_sure = word is _TOTAL and (is_removed or len(rows) == 1)
+            is_sure &= len(plain[cell].strip(" .:")) > 1  # a letter may be an initial, too
+            if (is_sure or np.isin(rows, needed).all()) and _is_total(plain[cell], values):
                 yield rows
 
 
-def _is_total(text: str, others: pl.Series) -> bool:
-    """Whether a text is a word for totals, or another one of these texts with such a word."""
-    known, words = meanings(), re.findall(r"[^\W_]+", text)
-    rest = [word for word in words if fold(word) not in known["total"]]
-    is_alone = all(fold(word) in known["beside_total"] for word in rest)
-    return rest != words and (is_alone or " ".join(rest) in others)
+def _without_marks(texts: pl.Series) -> pl.Series:
+    """Texts without accents and without quotes inside words, as lists of words hold them."""
+    rows = texts.str.contains("[^ -~]").arg_true()
+    plain = texts.gather(rows).str.normalize("NFKD").str.replace_all(r"[\p{M}\"\u05f4]", "")
+    plain = plain.str.to_lowercase().str.replace_many(["ß", "ς"], ["ss", "σ"])
+    return texts.clone().scatter(rows, plain)
+
+
+def _is_total(text: str, values: pl.Series) -> bool:
+    """Whether a text is a word for totals, or another one of these values with such a word or with
+    one for a statistic; a count may stand behind it.
+    """
+    total, beside = meanings()["total"], meanings()["beside_total"]
+    words = re.findall(r"[^\W_]+", _COUNT_BEHIND.sub("", text).lower())
+    rest = [word for word in words if word not in total | meanings()["statistic"]]
+    joined = next((i for i, word in enumerate(rest) if word not in beside), len(rest))
+    is_alone = joined == len(rest) and (bool(rest) or not total.isdisjoint(words))
+    named = [" ".join(rest[i:]) for i in range(joined + 1) if rest[i:]]
+    return len(rest) < len(words) and (is_alone or values.is_in(named).any())
 
 
 class _Cell(NamedTuple):
@@ -347,6 +389,50 @@ def _computed_rows(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     begun = np.flatnonzero(np.diagonal(is_odd | (is_end & (empty > 1) & (empty >= texts - 1))))
     first = begun[-1] if len(begun) else -1
     return np.flatnonzero((is_odd | is_end)[first, : first + 1])
+
+
+class _Parts(NamedTuple):
+    """Rows that lack values, (m,) ascending, the first rows of what each may be the sum of, below
+    the one before it that lacks the same, and a number of what they lack.
+    """
+
+    rows: np.ndarray
+    begins: np.ndarray
+    forms: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, columns: Sequence[Described]) -> "_Parts":
+        empty = [one.is_none[one.column.codes[rows]] for one in columns]
+        forms = np.unique(mixed(*empty), return_inverse=True)[1]
+        order, begins = np.argsort(forms, kind="stable"), np.zeros(len(rows), dtype=np.int64)
+        begins[order[1:]] = np.where(np.diff(forms[order]) == 0, rows[order[:-1]] + 1, 0)
+        return cls(rows, begins, forms)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def sums_in(self, column: Texts) -> np.ndarray:
+        """(m,) int64, 1 where a row holds the sum of its part or of all other rows, beyond all
+        their numbers, -1 where it holds another number.
+        """
+        cells = parse_numbers(column.texts.gather(column.codes[self.rows]))
+        if not np.isfinite(cells).any():
+            return np.zeros(len(cells), dtype=np.int64)
+        numbers = np.append(parse_numbers(column.texts)[column.codes], 0)
+        numbers[~np.isfinite(numbers)] = 0
+        sums, counts = (np.append(0, np.cumsum(one)) for one in (numbers, numbers != 0))
+        part, count = (one[self.rows] - one[self.begins] for one in (sums, counts))
+        ends = np.stack([self.begins, self.rows], axis=1).ravel()
+        near = 1e-6 + 1e-9 * np.abs(sums[-1])
+        is_sum = (np.abs(cells - part) < near) & (cells > np.maximum.reduceat(numbers, ends)[::2])
+        is_sum &= count >= np.where(np.bincount(self.forms)[self.forms] > 1, 3, MANY_BELOW)
+        # all that a grand total is of hold it, too, and may hold subtotals
+        is_whole = np.abs(np.outer((2, 3), cells) - sums[-1]).min(axis=0) < near
+        is_whole &= (counts[-1] > MANY_BELOW) & (cells == numbers.max()) & (cells > 0)
+        return np.where(is_sum | is_whole, 1, -np.isfinite(cells).astype(np.int64))
+
+    def computed(self, sums: np.ndarray) -> np.ndarray:
+        """The rows most of whose numbers are sums, as in nearly all rows that lack the same."""
+        is_usual = np.bincount(self.forms, sums > 0) >= 0.75 * np.bincount(self.forms)
+        return self.rows[(sums > 0) & is_usual[self.forms]]
 
 
 def _are_unlike(column: Texts, rows: np.ndarray, no_names: Iterable[str]) -> np.ndarray:
