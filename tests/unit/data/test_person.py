@@ -457,7 +457,14 @@ def test_the_samples_and_many_records_whose_table_is_encoded_already():
     renamed = patients.generate(800, 7).rename({"patient": "fallnr"})
     assert candidates(renamed) == [("fallnr",)]
     frame = purchases.generate(3000, 1)
-    many = pl.concat([frame.with_columns(customer=pl.col("customer") + f"-{i}") for i in range(20)])
+    many = pl.concat(
+        [
+            frame.with_columns(
+                customer=pl.format("{}{}", pl.lit("abcdefghijklmnopqrst"[i]), "customer")
+            )
+            for i in range(20)
+        ]
+    )
     found = answer(many)
     assert [one.columns for one in found.candidates] == candidates(frame) == [("customer",)]
     assert found.candidates[0].people == 20 * frame["customer"].n_unique()

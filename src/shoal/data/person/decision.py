@@ -485,9 +485,9 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
-    happens = any(
-        c.look.kind == "time" or c.name.has("event", "occasion", "amount") for c in others
-    )
+    # games that players of a number each had are games of several
+    kinds = ("event", "amount") if of_every_record(columns) else ("event", "amount", "occasion")
+    happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
     if shown := shown_by_codes(columns, happens):
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
     return Answer(Verdict.NONE, may_recur=happens)
