@@ -462,7 +462,7 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
     """
     said = []
     if empty:
-        but = ", but in removed columns," if has_silent else ""
+        but = ", removed columns aside," if has_silent else ""
         has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
         text = f"{has} no value{but} and {are} left out"
         text += ": nothing would be published of them" if has_silent else ": such rows are nobody"

@@ -168,8 +168,10 @@ class Row:
         if _parts(self.member)[0] == 0:
             return NONE
         if self.gain is None:
-            shown = (_of(number, self._base) for number in (self.member, self.chance))
-            is_chance = share <= (_parts(self.chance)[0] or 0) or len({*shown}) == 1
+            chance = _parts(self.chance)[0] or 0
+            # one of these many or fewer is the same to a reader
+            counts = {max(round(one * self._base), one > 0) for one in (share, chance)}
+            is_chance = share <= chance or len(counts) == 1
             if self.attack == "linkability" and is_chance:
                 return NONE
             return SOME if share <= CONSIDERABLE else MUCH
@@ -686,7 +688,11 @@ def _of(number: Number, among: int) -> str:
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
-    count = min(max(round(share * among), 0 < share < 1), among - (0 < share < 1))
+    count = round(share * among)
+    if share > 0 and not count:
+        return gettext("fewer than 1 of {among:,}", among=among)
+    if share < 1 and count == among:
+        return gettext("more than {count:,} of {among:,}", count=among - 1, among=among)
     return gettext("{count:,} of {among:,}", count=count, among=among)
 
 

@@ -632,6 +632,29 @@ def reported(folder, shoal):
     return run
 
 
+@pytest.mark.parametrize("method", [None, "mondrian:cut=nearest"])
+def test_the_command_in_a_report_makes_its_release(folder, shoal, method):
+    shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q", status=0)
+    close = {"model": "t-closeness", "attributes": ["disease"], "t": 0.4}
+    policy = yaml.safe_load(Path("in.policy.yaml").read_text()) | {
+        "promises": [{"model": "k-anonymity", "k": 5}, close]
+    }
+    Path("p.yaml").write_text(yaml.safe_dump(policy))
+    more = ["--method", method] if method else []
+    shoal(
+        "publish", "in.csv", "-p", "p.yaml", "-o", "out.csv", *more, "--report", "r.html", status=0
+    )
+    page = Path("r.html").read_text("utf-8")
+    command, printed = (re.findall(tag, page, re.DOTALL)[-1] for tag in (COMMAND, PRINTED))
+    Path("policy.yaml").write_text(unescape(printed))
+    words = command.replace("INPUT", "in.csv").replace("OUTPUT", "again.csv").split()
+    shoal(*words[1:], status=0)
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+COMMAND, PRINTED = r"<code>(shoal publish .*?)</code>", r"policy.yaml</h3>\s*<pre>(.*?)</pre>"
+
+
 def test_a_report_names_its_file_its_day_its_title_and_its_owner(reported):
     given = {"version": 1, "title": "Waiting times", "controller": {"name": "Ward <5>"}}
     head = reported(context=given).partition("<div")[0].partition("<header>")[2]
