@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_440,
-    "logical lines": 74_740,
+    "lines": 117_720,
+    "logical lines": 74_920,
     "modules of more than 3 lines": 422,
-    "lines of imports": 6_810,
+    "lines of imports": 6_815,
     "percent of the biggest package": 12,
     "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_630,
+    "lines of tests": 85_940,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -226,7 +226,11 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
     findings = [
         f"folder '{folder}': {'1 file is' if len(which) == 1 else f'{len(which)} files are'} {what}"
         for which, what in (
-            (strange, f"not in its {MANIFEST}: never audited, so take away what doesn't belong"),
+            (
+                strange,
+                f"not in its {MANIFEST}: never audited; resume a stream that was killed, or take"
+                " away what doesn't belong",
+            ),
             (
                 missing,
                 f"missing that its {MANIFEST} names ({listed}); fetch the whole folder again",

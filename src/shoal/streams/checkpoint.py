@@ -159,9 +159,10 @@ def moved(output: Path, begun: str = "") -> CheckpointError:
     """What is raised where a file is not as the last step left it. begun: where that was."""
     where = f" as '{begun}'" if begun not in ("", str(output.resolve())) else ""
     return CheckpointError(
-        f"output '{output}': was moved, shortened or changed since the stream wrote it{where}; put"
-        " it back, and the same command resumes. A new checkpoint publishes from the beginning:"
-        f" {TWICE}. To rotate a release, begin a stream with -o FOLDER/ --write roll=day"
+        f"output '{output}': was moved, shortened or changed since the stream wrote it{where}, or"
+        " the checkpoint is an older copy; put the right one back, and the same command resumes. A"
+        f" new checkpoint publishes from the beginning: {TWICE}. To rotate a release, begin a"
+        " stream with -o FOLDER/ --write roll=day"
     )
 
 

@@ -410,7 +410,7 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
         found = shoal(*run, *more, status=2)
         assert f"was made under {differing}; resume with what it was begun with" in found.err
     stated = shoal(*run, "-o", "other.csv").err
-    assert f"since the stream wrote it as '{shop / 'out.csv'}'; put it back" in stated
+    assert f"since the stream wrote it as '{shop / 'out.csv'}', or the checkpoint" in stated
     assert "whoever is in both may be singled out" in stated
     assert shoal(*run).status == 0  # finished: the certificate is written again, nothing else
     for version, status in (("0.1.9", 0), ("0.2.0", 2)):

@@ -13,8 +13,7 @@ near class.
 Members and classes are priced attribute by attribute, many at once, which runs on vectors. An
 attribute on which all that take part have one code changes nothing and is left out.
 
-Python allocates the work space: allocations take long to compile, and this is part of every first
-run.
+Python allocates the work space: allocations take long to compile, in every first run.
 """
 
 from typing import NamedTuple
@@ -94,8 +93,7 @@ def refine_classes(rows, starts, reach, neighbours, group, rounds, costs, above=
         np.empty((2, run, neighbours), dtype=np.int64),  # near, visited
         np.empty((2, run), dtype=np.int64),  # known, listed
         np.empty((d, pooled), dtype=np.int32),  # codes
-        # growth, total, distance, unions, rest
-        np.empty((d + 4, max(pooled, neighbours, BLOCK, d + 1))),
+        np.empty((d + 4, max(pooled, neighbours, BLOCK, d + 1))),  # growth to unions, rest
         np.empty((5, max(pooled, d)), dtype=np.int64),  # ids, sizes, attributes, number, taken
         np.empty((pooled + 2, d + 1), dtype=np.int32),  # the pooled rows, bounds
     )
@@ -437,9 +435,9 @@ def _best_swap(rows, i, a, r, classes, nearest, bounds, rest, costs):
     """The row of a near class whose exchange with row i of class a gains most: (row, class), -1
     where none gains.
 
-    Classes that have not changed since they were tried with a are passed over.
-    bounds: (2, d) int32, room for the box of class a without the row. rest: (d + 1,) float64, room
-    for what both classes lose at least on each attribute and all behind it, whoever leaves b.
+    Classes that have not changed since they were tried with a are passed over. bounds: (2, d)
+    int32, room for the box of class a without the row. rest: (d + 1,) float64, room for what both
+    classes lose at least on each attribute and those behind it.
     """
     starts = classes.starts
     boxes = classes.boxes

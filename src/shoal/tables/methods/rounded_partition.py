@@ -116,8 +116,8 @@ EXCHANGES = {
     "wide": Exchange(2048, 16, 3, 0.5),
 }
 WIDE_ATTRIBUTES, WIDE_RECORDS = 32, 50_000
-"""Where refine=auto exchanges alone, and farther: among so many attributes that annealing hardly
-finds near classes (40 of the large census: .15 % less loss in 2 of 10 CPU seconds less).
+"""From here on refine=auto exchanges alone, and farther, as annealing hardly finds near classes (40
+attributes of the large census: .15 % less loss in 2 of 10 CPU seconds less).
 """
 
 
