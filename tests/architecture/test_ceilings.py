@@ -17,7 +17,7 @@ CEILINGS = {
     "lines": 117_720,
     "logical lines": 74_920,
     "modules of more than 3 lines": 422,
-    "lines of imports": 6_815,
+    "lines of imports": 6_816,
     "percent of the biggest package": 12,
     "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,

@@ -422,6 +422,14 @@ class Texts(NamedTuple):
         texts = as_text(table.frame[title]).str.strip_chars()
         return cls(title, texts, np.arange(len(texts)))
 
+    @property
+    def without_marks(self) -> pl.Series:
+        """Its texts without accents and quotes inside words, as lists of words hold them."""
+        rows = self.texts.str.contains("[^ -~]").arg_true()
+        plain = self.texts.gather(rows).str.normalize("NFKD")
+        plain = plain.str.replace_all(r"[\p{M}\"\u05f4]", "").str.to_lowercase()
+        return self.texts.clone().scatter(rows, plain.str.replace_many(["ß", "ς"], ["ss", "σ"]))
+
     def rows_called(self, is_called: pl.Series) -> np.ndarray:
         """(n,) bool, the rows of some texts."""
         return is_called.to_numpy()[self.codes]

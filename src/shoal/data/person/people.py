@@ -2,7 +2,7 @@
 more often than by chance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma, prod
@@ -10,7 +10,9 @@ from math import lgamma, prod
 import numpy as np
 import polars as pl
 
+from shoal.data.person_names import names_of, names_of_nobody
 from shoal.data.room import blocks
+from shoal.errors import InputError
 
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_KEYS = 1 << 22  # that are counted in a table of them all
@@ -223,3 +225,26 @@ def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndar
         at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
         found += np.where(places[at] == wanted, counts[at], 0)
     return found
+
+
+def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
+    """The ids as they are compared. no_names: texts that name nobody, as `PolicyModel.no_names`.
+
+    Raises InputError where a record has no id, or two records have the same.
+    """
+    ids = names_of(column)
+    empty = int(ids.is_in(names_of_nobody(no_names)).sum())
+    repeated = ids.len() - ids.n_unique()
+    findings = []
+    if empty:
+        findings.append(
+            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
+            " needs its id"
+        )
+    if repeated:
+        findings.append(
+            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
+            " record to a person"
+        )
+    InputError.raise_for(findings)
+    return ids

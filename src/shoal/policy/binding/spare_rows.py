@@ -128,13 +128,13 @@ def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseW
         yield ReleaseWarning(ROWS_APART, text, name)
 
 
-def _tests(column: Texts, model: PolicyModel, named: np.ndarray) -> int:
-    """How many rows a column calls tests, vacancies, guests and the like, if it calls few so; of
-    people, also those that hold a word among numbers, if more rows hold it than usual ones. Of the
-    rows that are `named`, (n,) bool, none is a vacancy or a guest.
+def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
+    """The codes of what a column calls tests, vacancies, guests and the like, if it calls few so;
+    of people, also a word among numbers, if more rows hold it than usual ones. And those of them
+    that may be surnames: vacancies and guests.
     """
     texts, rows = column.texts, np.bincount(column.codes, minlength=len(column.texts))
-    some = _without_marks(texts).str.contains(_ANY_TEST).arg_true().to_list()
+    some = column.without_marks.str.contains(_ANY_TEST).arg_true().to_list()
     is_few, most = len(some) <= MOST_NOTES and not _is_test(column.title), MOST_TESTS * len(texts)
     called = [one for one in some if is_few and _is_test(texts[one])]
     called = called if len(called) <= most else []
@@ -147,8 +147,7 @@ def _tests(column: Texts, model: PolicyModel, named: np.ndarray) -> int:
         words = is_word.arg_true().to_list()
         often = [one for one in words if rows[one] >= 2 * rows.mean()]
         called += often if len(words) <= min(MOST_WORDS, most) else []
-    is_called = np.isin(column.codes, called) & ~(named & np.isin(column.codes, guests))
-    return int(is_called.sum())
+    return called, guests
 
 
 def _is_test(text: str) -> bool:
@@ -169,7 +168,7 @@ def _rows_named(table: Table) -> np.ndarray:
     titles = [title for title in table.names if name_of(title).kind in ("first", "last", "name")]
     named = np.zeros(table.records, dtype=bool)
     for column in (Texts.of(table, title) for title in titles if titles[1:]):
-        texts = _without_marks(column.texts)
+        texts = column.without_marks
         named |= column.rows_called(texts.str.contains(r"\p{L}") & ~texts.str.contains(_NO_NAME))
     return named
 
@@ -180,6 +179,7 @@ def _rows_apart(
     """The rows, ascending, of totals and notes, and those that repeat the names of columns; and by
     column, how many it calls tests.
     """
+    named = _rows_named(table)
     audited = [*map(described, model.audited_columns)]
     half = (len(audited) + 1) // 2
     lacking, half_bare, empty = (rows_lacking(audited, n) for n in (1, half, len(audited) - 1))
@@ -194,7 +194,7 @@ def _rows_apart(
     if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
         bare = bare[:0]  # not the last few of all
     tests: dict[str, int] = {}
-    named, parts = _rows_named(table), _Parts.of(half_bare, audited)
+    parts = _Parts.of(half_bare, audited)
     sums = np.zeros(len(half_bare), dtype=np.int64)
     zeros, others = (np.zeros(len(bare), dtype=np.int64) for _ in range(2))
     for column in (Texts.of(table, title) for title in table.names):
@@ -202,8 +202,9 @@ def _rows_apart(
         totals = _totals(column, (lacking, half_bare), column.title in removed)
         found += (rows[~named[rows]] for rows in totals)
         heads.append(_head_cells(column, model.no_names))
-        if column.title in removed and (rows := _tests(column, model, named)):
-            tests[column.title] = rows
+        if column.title in removed:
+            called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
+            tests[column.title] = int((called & ~(named & guests)).sum())
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
         if column.title not in removed:
@@ -274,7 +275,7 @@ def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iter
     people, the call is the only one or all such rows lack a value; and those that it calls a count
     or a mean of another value, if they lack half of all. bare: the rows that lack one, and half.
     """
-    plain = _without_marks(column.texts)
+    plain = column.without_marks
     for word, needed in zip((_TOTAL, _STATISTIC), bare, strict=True):
         some = plain.str.contains(word).arg_true().to_list()
         values = plain.str.to_lowercase().str.replace_all(r"[\W_]+", " ") if some else plain
@@ -284,14 +285,6 @@ def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iter
             is_sure &= len(plain[cell].strip(" .:")) > 1  # a letter may be an initial, too
             if (is_sure or np.isin(rows, needed).all()) and _is_total(plain[cell], values):
                 yield rows
-
-
-def _without_marks(texts: pl.Series) -> pl.Series:
-    """Texts without accents and without quotes inside words, as lists of words hold them."""
-    rows = texts.str.contains("[^ -~]").arg_true()
-    plain = texts.gather(rows).str.normalize("NFKD").str.replace_all(r"[\p{M}\"\u05f4]", "")
-    plain = plain.str.to_lowercase().str.replace_many(["ß", "ς"], ["ss", "σ"])
-    return texts.clone().scatter(rows, plain)
 
 
 def _is_total(text: str, values: pl.Series) -> bool:
