@@ -301,7 +301,7 @@ def _seconds(row: Row) -> float:
 
 def _least(best: Row, others: Sequence[Row], compared: int, k: int | None) -> str:
     if compared == 1:
-        return f"nothing else was compared; it loses {_percent(best.loss)} of the detail"
+        return f"no other method was compared; it loses {_percent(best.loss)} of the detail"
     if not others:
         return f"it alone keeps every promise, and loses {_percent(best.loss)} of the detail"
     return (

@@ -8,7 +8,6 @@ after differ in lightness as well as in hue.
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, TypeAlias
 from unicodedata import east_asian_width
 
@@ -359,13 +358,17 @@ def _rows(names: Sequence[str], lines: int = 1) -> Axis:
 
 
 def intervals_chart(
-    title: str, edges: np.ndarray, before: np.ndarray | None, after: np.ndarray
+    title: str,
+    labels: Sequence[str],
+    edges: np.ndarray,
+    before: np.ndarray | None,
+    after: np.ndarray,
 ) -> Chart:
     """Two stepped outlines over intervals of different widths, the area being percent of the
     records.
 
-    edges: (m + 1,). before, after: (m,) percent in each interval; before is NaN where nothing is
-    shown.
+    labels: what each interval holds. edges: (m + 1,). before, after: (m,) percent in each interval;
+    before is NaN where nothing is shown.
     """
     step = float(np.diff(edges).min())
     height = gettext("% of the records")
@@ -382,9 +385,6 @@ def intervals_chart(
         shapes = [Shape(area, "before", ORIGINAL), replace(shapes[0], name=RELEASE)]
     x = round_axis(shortened(title), edges[0], edges[-1], 7, has_grid=False)
     y = axis_up_to(height, max(shape.points[..., 1].max() for shape in shapes))
-    labels = [
-        gettext("{low:,.6g} to {high:,.6g}", low=low, high=high) for low, high in pairwise(edges)
-    ]
     return Chart(title, _told(labels, before, after), 180, x, y, shapes)
 
 

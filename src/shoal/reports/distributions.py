@@ -455,7 +455,8 @@ def distribution_chart(found: Distribution) -> charts.Chart | None:
     if found.edges is not None and len(found.edges) > 1:
         count = len(found.edges) - 1
         shown = None if before is None else before[:count]
-        return charts.intervals_chart(found.name, found.edges, shown, after[:count])
+        labels = found.labels[:count]
+        return charts.intervals_chart(found.name, labels, found.edges, shown, after[:count])
     if len(found.labels):
         return charts.labels_chart(found.name, found.labels, before, after)
     return None

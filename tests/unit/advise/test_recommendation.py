@@ -58,5 +58,5 @@ def test_the_only_one_is_said_to_be_alone():
 
 def test_the_only_one_that_was_compared_is_not_said_to_beat_others():
     assert recommend([Ranked("a", 0.25, 1.0)], 5, 1).why == (
-        "nothing else was compared; it loses 25.00 % of the detail"
+        "no other method was compared; it loses 25.00 % of the detail"
     )

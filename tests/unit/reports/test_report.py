@@ -25,6 +25,7 @@ from shoal.reports.distributions import (
     NO_VALUE,
     OTHERS,
     Distribution,
+    distribution_chart,
     distributions_of,
     drawn_of,
     round_edges,
@@ -630,6 +631,14 @@ def reported(folder, shoal):
         return Path("r.html").read_text("utf-8")
 
     return run
+
+
+def test_a_chart_of_numbers_is_described_by_what_its_intervals_hold():
+    edges, bars = np.array([9.0, 10.0, 15.0]), np.array([50.0, 40.0])
+    found = Distribution("age", ("9", "10 to 14"), edges, bars, bars, records=100)
+    assert distribution_chart(found).description.startswith(
+        "9: original 50.0 %, release 50.0 %; 10 "
+    )
 
 
 @pytest.mark.parametrize("method", [None, "mondrian:cut=nearest"])
