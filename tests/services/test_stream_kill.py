@@ -499,7 +499,7 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    said = f"output '{name}': was moved, shortened or changed since the stream wrote it; put it"
+    said = f"output '{name}': was moved, shortened or changed since the stream wrote it, or"
     assert (process.returncode, said in err.decode()) == (2, True), err
     found = (shop / name).read_bytes() if (shop / name).exists() else b""
     assert b"\0" not in found

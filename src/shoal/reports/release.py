@@ -406,7 +406,7 @@ def _command(measured: Measured) -> str:
     if certificate["verb"] == "audit":
         original = " --original ORIGINAL" if measured.truth is not None else ""
         return f"shoal audit RELEASED -p policy.yaml{original}"
-    # the policy names the method with its settings, or else what Shoal takes
-    return (
-        f"shoal {certificate['verb']} INPUT -p policy.yaml -o OUTPUT --seed {certificate['seed']}"
-    )
+    verb, seed = certificate["verb"], certificate["seed"]
+    # of one table the policy names the method with its settings, or else what Shoal takes
+    method = "" if verb == "publish" else f" --method {certificate['method']['name']}"
+    return f"shoal {verb} INPUT -p policy.yaml -o OUTPUT{method} --seed {seed}"
