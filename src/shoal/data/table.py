@@ -426,6 +426,8 @@ class Texts(NamedTuple):
     def without_marks(self) -> pl.Series:
         """Its texts without accents and quotes inside words, as lists of words hold them."""
         rows = self.texts.str.contains("[^ -~]").arg_true()
+        if not len(rows):
+            return self.texts
         plain = self.texts.gather(rows).str.normalize("NFKD")
         plain = plain.str.replace_all(r"[\p{M}\"\u05f4]", "").str.to_lowercase()
         return self.texts.clone().scatter(rows, plain.str.replace_many(["ß", "ς"], ["ss", "σ"]))

@@ -207,7 +207,7 @@ def _rows_apart(
             tests[column.title] = int((called & ~(named & guests)).sum())
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
-        if column.title not in removed:
+        if len(half_bare) and column.title not in removed:
             sums += parts.sums_in(column)
         if len(bare):
             found.append(bare[_are_unlike(column, bare, model.no_names)])
@@ -231,7 +231,7 @@ def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
     JSON over anything, `open` over words of any kind, `most` or, of few, `high` if no number is
     greater, `lacking` if hardly another one is empty, or empty.
     """
-    texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).fill_null("").to_list()
+    texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).to_list()
     below = [one for one in texts[MOST_HEADS:] if one not in no_names]
     counts = Counter(below)
     forms = map(re.compile, (_NUMBER.pattern, r".*\d.*", r"\S+", r"\{.*"))
@@ -311,7 +311,7 @@ class _Cell(NamedTuple):
 def _last_cells(column: Texts, is_label: bool, no_names: Container[str]) -> list[_Cell]:
     """The last cells of a column, the last one first. is_label: whether it names the rows."""
     known = meanings()["total"] | meanings()["statistic"]
-    texts = column.texts.gather(column.codes[: -MOST_LAST - 1 : -1]).fill_null("").to_list()
+    texts = column.texts.gather(column.codes[: -MOST_LAST - 1 : -1]).to_list()
     words = {text: fold(re.sub(r"[\W_]", "", text.replace("%", "percent"))) for text in texts}
     once = {
         text
