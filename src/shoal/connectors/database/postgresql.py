@@ -49,6 +49,8 @@ _HOLDS: dict[str, Held] = {
     "date": pl.Date,
 }
 _TRIED = re.compile(r'connection to server (?:at|on socket) "([^"]+)"(?: \([^)]*\))?(, port \d+)?')
+_UNKNOWN = re.compile('invalid URI query parameter: "([^"]*)"')
+_PASSWORD = re.compile("pass|:[^/]*@")
 _STATE = re.compile(r"SQLSTATE:? (\w{5})")
 _FULL = "the server has no connection left for this user; try again, or ask its owner for more"
 _SETTING = (
@@ -70,8 +72,8 @@ _CONNECTING = {
     'database "" does not exist': "has no such database; check the name",
     "currently accepting": "its database accepts no connections; ask its owner",
     "definition of service": "the service is not defined; check PGSERVICEFILE",
-    "URI query parameter": "its address has the option {option}, which is not known; correct it, or"
-    " leave it out",
+    "URI query parameter": "its address has an option{option} that is not known; correct it, or"
+    " leave it out, and write & in names and passwords as %26",
     "command-line argument": _SETTING,
     "configuration parameter": _SETTING,
     "for parameter": _SETTING,
@@ -192,8 +194,10 @@ class PostgresSession:
             unnamed = re.sub('"[^"]*"', '""', said)  # somebody's names may be words of the server
             sign = next(sign for sign in _CONNECTING if sign in unnamed)
             tried = " and ".join(dict.fromkeys("".join(found) for found in _TRIED.findall(said)))
-            option = said.partition('"')[2].partition('"')[0]
-            why = _CONNECTING[sign].format(tried=tried and f" at {tried}", option=f"'{option}'")
+            # behind a password, what looks like an option may be its end
+            named = _UNKNOWN.search("" if _PASSWORD.search(address.location) else said)
+            option = f" '{named[1]}'" if named else ""
+            why = _CONNECTING[sign].format(tried=tried and f" at {tried}", option=option)
             raise DatabaseRefusal(why, is_lost=sign in _NO_SERVER) from None
         session = cls(connection, connection.cursor())
         try:
