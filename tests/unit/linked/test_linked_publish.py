@@ -1006,7 +1006,7 @@ def test_a_release_in_short_says_what_is_published_of_each_table(tmp_path):
 
 def test_a_report_without_keys_says_what_is_not_known_in_whole_sentences(tmp_path):
     certificate, asked = keyless(tmp_path), shoal.Policy.from_dict(POLICY).model
-    age = Distribution("age", (), np.array([0.0, 100]), None, np.array([12.0]), 12)
+    age = Distribution("age", ("0-100",), np.array([0.0, 100]), None, np.array([12.0]), 12)
     linked.write_linked_report(certificate, asked, tmp_path / "report.html", drawn=[age])
     words = " ".join((tmp_path / "report.html").read_text("utf-8").split())
     assert "How much of all detail is lost can’t be told from what is published." in words
