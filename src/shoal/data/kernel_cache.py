@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import llvmlite.binding as llvm
 import numba
 from numba import njit
 from numba.core import ir, typed_passes, types, untyped_passes
@@ -47,6 +48,15 @@ class _Code(JITCodeLibrary):  # type: ignore[misc]
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Once, where Numba does it twice to find counts of references, which are not made here;
+        and without unrolling loops: that takes a sixth of compiling, and kernels gain nothing.
+        """
+        tuning = llvm.create_pipeline_tuning_options(3)
+        tuning.slp_vectorization = tuning.loop_unrolling = False
+        passes = llvm.create_pass_builder(self._codegen._tm, tuning)
+        passes.getModulePassManager().run(self._final_module, passes)
 
 
 class _Part(_Code):
