@@ -82,11 +82,10 @@ def thorough_search(matrix: Matrix, k: int, resizes: bool, steps: int, stop: int
 
 
 def steps_within(matrix: Matrix, seconds: int) -> int:
-    """How many steps of a thorough search take so long on one core of 2020: fixed rates, so that
+    """How many steps of a thorough search take so long on one core of 2023: a fixed rate, so that
     the same setting gives the same classes on every computer.
     """
-    microseconds = 4.5 if (matrix.base >= 0).any() else 7.5
-    step = 2e-3 + matrix.records * microseconds * 1e-6
+    step = 2e-3 + matrix.records * 4e-6
     return max(1, int(seconds / step))
 
 
