@@ -69,16 +69,6 @@ class Effort(NamedTuple):
         asks = is_asked_of_moves(matrix, promises)
         return asks and self.on(matrix.records, ASKED_RECORDS) == "full"
 
-    def announce(self, matrix: Matrix, promises: Promises) -> None:
-        """On a new machine, has the compiler begin with what `refined` will need."""
-        if self.for_k_alone(matrix.records) not in ("full", "thorough"):
-            return
-        from shoal.search import compile_beside
-        from shoal.search.refinement import is_k_alone
-
-        if is_k_alone(matrix, promises):
-            compile_beside.begin()
-
     def refined(
         self,
         matrix: Matrix,

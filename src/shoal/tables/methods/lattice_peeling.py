@@ -117,7 +117,6 @@ class LatticePeeling(SearchingPartitioner):
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"
             )
-        self._effort.announce(matrix, promises)
         units = units_of(matrix)
         k_alone = matrix.subjects is None and not promises.needs_more_than_k
         many_small = promises.k <= min(SMALL_CLASSES, matrix.records // MANY)

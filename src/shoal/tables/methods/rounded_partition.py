@@ -232,7 +232,6 @@ class RoundedPartition(SearchingPartitioner):
             raise InputError(
                 f"method '{self.name}': the policy has no quasi-identifier to partition on"
             )
-        self._effort.announce(matrix, promises)
         promises_more = any(term.model != "k-anonymity" for term in promises.terms)
         if self.count == "most" and promises_more:  # k alone reaches its bound anyway
             partition = cut_for_most(matrix, promises.k, self._diversity(matrix, promises))
