@@ -256,7 +256,7 @@ def test_refining_by_hand(values, starts, how, classes):
 def test_wide_tables_exchange_alone_unless_they_are_asked_for_more(
     monkeypatch, attributes, refines
 ):
-    monkeypatch.setattr(rounded_partition, "WIDE_RECORDS", 1_000)
+    monkeypatch.setattr(rounded_partition, "MANY_RECORDS", 1_000)
     refined_by = Mock(side_effect=lambda matrix, partition, *_: partition)
     monkeypatch.setattr(rounded_partition.Effort, "refined", refined_by)
     matrix = table(1_001, (9,) * attributes)
