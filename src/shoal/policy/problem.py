@@ -27,7 +27,8 @@ from shoal.policy.policy import (
 
 PEELED_RECORDS = 200_000  # larger tables over orders are cut: that takes less time
 MANY_EQUAL, SOME_EQUAL = 0.5, 0.7  # shares of distinct records below which peeling loses less,
-LARGE_K = 25  # the second from this k on, or where more than k is promised
+LARGE_K = 25  # the second from this k on, or where more than k is promised;
+MOST_EQUAL, MANY_RECORDS = 0.45, 50_000  # the first of many records, as exchanges then look farther
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,10 @@ class Problem:
         if encoded.records > PEELED_RECORDS or not encoded.attributes:
             return False
         asks_more = any(promise.model != "k-anonymity" for promise in self.promises)
-        large = asks_more or (self.required_k or 0) >= LARGE_K
-        return encoded.distinct_share < (MANY_EQUAL if not large else SOME_EQUAL)
+        if asks_more or (self.required_k or 0) >= LARGE_K:
+            return encoded.distinct_share < SOME_EQUAL
+        share = MANY_EQUAL if encoded.records <= MANY_RECORDS else MOST_EQUAL
+        return encoded.distinct_share < share
 
     @property
     def method_name(self) -> str:

@@ -22,7 +22,7 @@ from shoal.connectors import files
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy import loading
+from shoal.policy import loading, problem
 from shoal.policy.binding.table import bind
 from shoal.policy.plug_ins import COMPARATORS
 from shoal.policy.policy import Policy
@@ -332,8 +332,10 @@ def test_check_names_what_a_stream_can_not_promise():
     assert "promise 'beta-likeness': compares every class with the whole table" in found.message
 
 
-def test_without_a_method_equal_records_are_peeled_and_different_ones_cut():
-    """Half of 40 records distinct is many; from k = 25 on, or with more than k, 28 of 40 is too."""
+def test_without_a_method_equal_records_are_peeled_and_different_ones_cut(monkeypatch):
+    """Half of 40 records distinct is many; from k = 25 on, or with more than k, 28 of 40 is too.
+    Of many records, 18 in 40 is.
+    """
 
     def chosen(distinct, k, *promises):
         frame = {"age": [i % distinct for i in range(40)], "ill": ["flu", "hiv"] * 20}
@@ -345,6 +347,8 @@ def test_without_a_method_equal_records_are_peeled_and_different_ones_cut():
         assert chosen(few, *more) == "lattice-peeling"
         assert chosen(many, *more) == "rounded-partition"
     assert chosen(27, 2) == chosen(28, 2) == "rounded-partition"
+    monkeypatch.setattr(problem, "MANY_RECORDS", 39)
+    assert [chosen(17, 2), chosen(18, 2)] == ["lattice-peeling", "rounded-partition"]
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30))
