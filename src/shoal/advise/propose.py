@@ -18,7 +18,7 @@ from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, durations_in, ordered_categories, table_of
 from shoal.data import notebook
 from shoal.data.column_words import is_no_header, looks_like_data
-from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
+from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
@@ -35,7 +35,9 @@ from shoal.policy.proposal.notation import as_read, notation_in
 from shoal.policy.proposal.roles import (
     IS_IT_KNOWN,
     Guess,
+    asks_who,
     guess_of,
+    question_in_words,
     unread,
     with_one_subject,
     with_sample,
@@ -158,8 +160,10 @@ class LookedAt:
     answer: Answer
 
     @classmethod
-    def of(cls, table: Table, read: ReadOptions, progress: Progress) -> "LookedAt":
-        """Raises InputError where the table has no header. read: what is known of it."""
+    def of(
+        cls, table: Table, read: ReadOptions, progress: Progress, has_key: bool = False
+    ) -> "LookedAt":
+        """Raises InputError where the table has no header. read, has_key: what is known of it."""
         check_header(table)
         progress("detecting how numbers and dates are written")
         said = read.model_dump(exclude_unset=True)
@@ -170,7 +174,7 @@ class LookedAt:
         cells = cells_of(table, progress)
         progress("looking for columns that identify people")
         guesses = {name: guess_of(column) for name, column in cells.items()}
-        answer = who_is_a_person(table)
+        answer = who_is_a_person(table, has_key=has_key)
         guesses = with_sample(with_one_subject(guesses, cells, answer), cells, table)
         texts = {name: unread(cells[name], guess) for name, guess in guesses.items()}
         questions = {name: asked for name, asked in texts.items() if asked} | found.questions

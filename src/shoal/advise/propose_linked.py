@@ -147,7 +147,7 @@ def propose_linked(
         )
     options = read_options({k: v for k, v in (read_as or {}).items() if k != "header"})
     looked = {
-        name: LookedAt.of(table, options, progress)
+        name: LookedAt.of(table, options, progress, has_key=name == links.people)
         for name, table in tables.items()
         if table.records or name == links.people
     }
@@ -228,7 +228,7 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
 
 def _asking_who(answer: Answer) -> Json:
     """A question where the table of people may hold several rows of one."""
-    one = next((one for one in answer.candidates if one.doubts_keys), None)
+    one = next(iter(answer.beside_keys), None)
     if one is None:
         return {}
     names, many = some_named(one.columns), "combinations" if one.columns[1:] else "values"

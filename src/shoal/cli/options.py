@@ -195,15 +195,12 @@ def check_outputs(
     from shoal.connectors.files import check_writable
     from shoal.connectors.location import Location
     from shoal.connectors.outputs import misplaced
-    from shoal.data.regular_files import require_name
 
-    for output in written:
-        require_name(str(output))
     read = [file.resolve() for name in inputs if name and (file := Location(name).file)]
     InputError.raise_for(
         f"output '{output}': is also another file of this command; name a file of its own"
         for output in written
-        if Path(output).resolve() in read
+        if Path(Location(output)).resolve() in read
     )
     if release is not None:
         InputError.raise_for(misplaced("release", [release], *written))

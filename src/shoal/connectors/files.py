@@ -200,7 +200,6 @@ def check_writable(path: str, replace: bool = True) -> None:
             " name a file"
         )
     place.refuse_unknown_scheme("output", "written to")
-    regular_files.require_name(path)
     target = _target_of(path)
     if (
         path.endswith("/")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from shoal.connectors.database import address as database
-from shoal.data.regular_files import path_text, require_name
+from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 
 if TYPE_CHECKING:  # the formats read with Polars, which a name alone does not need
@@ -37,10 +37,11 @@ class Location(str):
     """
 
     def __new__(cls, name: object) -> Self:
-        """Raises InputError for the file of a database with a query but without a scheme, which
-        would be taken for a pattern or a new folder.
+        """Raises InputError for what no file can be called, and for the file of a database with a
+        query but without a scheme, which would be taken for a pattern or a new folder.
         """
-        place = super().__new__(cls, path_text(name, "file"))
+        is_frame = isinstance(name, str) and name == FRAME
+        place = super().__new__(cls, FRAME if is_frame else path_text(name, "file"))
         file, _, query = place.partition("?")
         is_bare = place.is_path and not file.startswith("sqlite:")
         if "=" in query and is_bare and file.lower().endswith(DATABASES):
@@ -80,7 +81,6 @@ class Location(str):
         """Whether it is a folder of Parquet files: it ends with `/`, or such a release is there."""
         if self.is_table:
             return False
-        require_name(self)
         return self.endswith("/") or (Path(self) / MANIFEST).is_file()
 
     @property
@@ -113,7 +113,6 @@ class Location(str):
             return FrameFormat(FRAME)
         if self.is_table:
             return DatabaseFormat(f".{self.address.kind}")
-        require_name(self)
         name = Path(self).name.lower()
         if (found := named(name)) is not None:
             return found
@@ -188,8 +187,7 @@ class Location(str):
             raise InputError(
                 f"file '{bare}': is the certificate of '{released}'; name that instead"
             )
-        require_name(bare)
-        beside = f"{bare}{CERTIFICATE}"
+        beside = path_text(f"{bare}{CERTIFICATE}", "certificate")
         for inside in (MANIFEST, OF_TABLES):
             if (Path(self) / inside).is_file():
                 return f"{bare}/{inside}"

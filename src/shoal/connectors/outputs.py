@@ -24,7 +24,7 @@ from shoal.connectors.dialect import Dialect
 from shoal.connectors.location import Location
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.numbers import PLAIN, Notation
-from shoal.data.regular_files import Json, is_packed, is_pipe, require_name
+from shoal.data.regular_files import Json, is_packed, is_pipe
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
@@ -36,7 +36,6 @@ def signature_path(certificate: str | Path) -> str:
 
 def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> None:
     """Raises InputError where a release or its certificate would overwrite a file that is read."""
-    require_name(input_path)
     place = Location(output_path)
     if place.is_standard:
         return
@@ -76,7 +75,6 @@ def misplaced(what: str, places: Iterable[str | Path], *written: object) -> Iter
     for name in written:
         if name is None or Location(name).is_standard:
             continue
-        require_name(str(name))
         target = Path(str(name)).resolve()
         if own & {target, *target.parents}:
             yield (

@@ -19,7 +19,7 @@ from shoal.errors import InputError
 
 
 def path_text(path: object, what: str, instead: str = "") -> str:
-    """The path as text; raises InputError for what is no path, such as a frame.
+    """The path as text; raises InputError for what is no path, such as a frame, or can be none.
 
     The message names the type alone: the text of a frame holds cells of the data. instead: what it
     says of a way that takes a frame.
@@ -28,25 +28,28 @@ def path_text(path: object, what: str, instead: str = "") -> str:
         raise InputError(
             f"{what}: a path is needed, this is of type {type(path).__name__}{instead}"
         )
+    require_name(str(path), what)
     return str(path)
 
 
 LONGEST_NAME = 255
 """Bytes of a file's name; a path may have several such."""
+LONGEST_PATH = 4095
 
 
-def require_name(path: str) -> None:
+def require_name(path: str, what: str = "file") -> None:
     """Raises InputError for what no file can be called, or certificates can't; addresses may be
     long.
     """
     if not path.isascii() and any("\ud800" <= sign <= "\udfff" for sign in path):
-        raise InputError("file: its name is not UTF-8; rename it")
+        raise InputError(f"{what}: its name is not UTF-8; rename it")
     has_scheme = "://" in path
-    is_long = any(len(name.encode()) > LONGEST_NAME for name in path.split("/"))
+    longest = max(map(len, path.encode().split(b"/")))
+    is_long = longest > LONGEST_NAME or len(path.encode()) > LONGEST_PATH
     if "\0" in (unquote(path) if has_scheme else path) or (is_long and not has_scheme):
         raise InputError(
-            f"file: a name of more than {LONGEST_NAME} bytes, or with a null character, can't be a"
-            " file's; give it a shorter one"
+            f"{what}: a name of more than {LONGEST_NAME} bytes, or {LONGEST_PATH} with its folders,"
+            " or with a null character, can't be a file's; give it a shorter one"
         )
 
 
@@ -55,7 +58,7 @@ def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
 
     What does not exist, and folders, are left to whoever opens them: they know what to say.
     """
-    require_name(path_text(path, what))
+    path_text(path, what)
     try:
         mode = os.stat(path).st_mode
     except OSError:

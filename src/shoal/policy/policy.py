@@ -129,7 +129,7 @@ class Policy(Figures):
     def named_tables(self) -> list[str]:
         """The hierarchy, population and reference tables that it reads."""
         named = (holder[key] for holder, key in loading.tables_named_in(self.model.model_dump()))
-        return [str(self.base / name) for name in dict.fromkeys(named)]
+        return [path_text(self.base / name, "policy") for name in dict.fromkeys(named)]
 
     @property
     def files(self) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from shoal.connectors.location import JSON_LINES, Location
 from shoal.data.option import Request, option
-from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -111,8 +110,6 @@ class StreamOptions(Request):
     def check(self) -> None:
         """Raises InputError with everything that can't be done."""
         refuse_table(self.source)
-        require_name(self.source)
-        require_name(self.sink)
         written = self.outputs
         findings = [
             *self._contradictions(written),

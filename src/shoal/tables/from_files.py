@@ -10,7 +10,7 @@ from shoal.connectors import engines
 from shoal.data import cores, room, warnings
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, watched
-from shoal.data.regular_files import path_text, require_name
+from shoal.data.regular_files import path_text
 from shoal.policy import from_columns, parameters
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
@@ -48,8 +48,6 @@ def publish_file(
     Options as of `shoal publish`:
     """
     from_columns.refuse_unknown(words, inspect.signature(publish_file).parameters)
-    # a release in memory has a name that no file can have
-    require_name(path_text(output, "output"))
     with cores.using(threads), room.using(memory), engines.using(engine):
         request = PublishRequest(
             **vars(publish_options(words)),

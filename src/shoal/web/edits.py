@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shoal.data.language import gettext
-from shoal.data.person.decision import asks_who, question_in_words
 from shoal.errors import InputError
-from shoal.policy.proposal.roles import MEAN_NOTHING
+from shoal.policy.proposal.roles import MEAN_NOTHING, asks_who, question_in_words
 from shoal.tables.request import PublishOptions
 from shoal.web.policy_text import read
 from shoal.web.several import LINK, flat, folded, with_known, with_parent

@@ -15,8 +15,8 @@ from starlette.responses import HTMLResponse, Response
 
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext, printable
-from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
+from shoal.policy.proposal.roles import asks_who
 from shoal.reports.pages import known_of_linked, known_text, translate
 from shoal.web import pictures, several, sign_off, work
 from shoal.web.edits import said_of, subject_of

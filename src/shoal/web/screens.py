@@ -8,9 +8,8 @@ from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
-from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
-from shoal.policy.proposal.roles import MANY
+from shoal.policy.proposal.roles import MANY, asks_who
 from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.release import attackers

@@ -1,5 +1,6 @@
 """A policy proposed for several tables: links by evidence, and questions where there is none."""
 
+import random
 from pathlib import Path
 
 import polars as pl
@@ -182,23 +183,39 @@ def test_a_table_of_people_that_holds_several_rows_of_one_is_asked_about(stays, 
     assert all(warned in said for said in said_of_people(stays, shoal))
 
 
-@pytest.mark.parametrize("names", [("forename", "surname"), ("tags",)])
-def test_namesakes_and_sets_of_a_table_of_people_with_keys_are_nobody_else(folder, shoal, names):
-    rows = range(120)
-    sharing = {
-        "forename": [f"{'ABCDEFGHIJ'[i // 3 % 10]}nn" for i in rows],
-        "surname": [f"{'KLMNOPQRST'[i // 3 % 10]}oe" for i in rows],
-        "tags": [f"a{i // 3 % 4};b{i // 3 % 4}" for i in rows],
-        "sex": ["mf"[i // 3 % 2] for i in rows],
-    }
-    shared = {name: sharing[name] for name in (*names, "sex")}
-    write_tables(shared, [f"V{i}" for i in rows])
-    (found,) = who_is_a_person(Table(pl.DataFrame(shared)), names).candidates
-    assert found.columns == names
-    assert "ask" not in propose_linked(table_places("data")).content["attributes"]["stay"]
-    attributes = {"stay": {"role": "subject"}, "sex": {"role": "quasi"}}
-    attributes |= {name: {"role": "identifier"} for name in names}
-    assert not any("different" in said for said in said_of_people(attributes, shoal))
+def about_people(shown: list[str], times: int) -> dict[str, list]:
+    """These columns of 200 people with several rows each, some of them namesakes."""
+    drawn = random.Random(3)
+    people = []
+    for _ in range(200):
+        sex, first, last = (
+            drawn.choice("mf"),
+            drawn.choice("ABCDEFGHIJKL"),
+            drawn.choice("MNOPQRST"),
+        )
+        birth = f"{drawn.randint(1940, 2005)}-{drawn.randint(1, 12):02}-{drawn.randint(1, 28):02}"
+        names = {"forename": f"{first}{sex}ena", "surname": f"{last}oeller{drawn.choice('stn')}"}
+        names["name"] = " ".join(names.values())
+        people.append({**names, "sex": sex, "birth": birth, "zip": drawn.randint(10100, 10140)})
+    drawn.shuffle(people := people * times)
+    return {name: [one[name] for one in people] for name in shown}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(
+    "shown", ["name", "forename surname", "birth", "birth zip", "name birth zip", "tags"]
+)
+def test_people_who_stand_twice_under_several_keys_are_asked_about(folder, shoal, shown, times):
+    """As where nothing numbers them; namesakes, and what many share, are nobody else."""
+    about = about_people([*shown.removeprefix("tags").split(), "sex"], times)
+    about |= {"tags": [f"{sex};{sex}{i // 3 % 2}" for i, sex in enumerate(about["sex"])]}
+    write_tables(about, [f"V{i}" for i in range(len(about["sex"]))])
+    assert times == 1 or who_is_a_person(Table(pl.DataFrame(about)), about).candidates
+    attributes = {name: {"role": "identifier"} for name in about} | {"sex": {"role": "quasi"}}
+    is_asked = times > 1 and shown != "tags"
+    assert ("stay" in propose_linked(table_places("data")).questions) is is_asked
+    said = said_of_people({"stay": {"role": "subject"}, **attributes}, shoal)
+    assert ["k counts the rows of this table" in one for one in said] == [is_asked] * 2
 
 
 def titled(folder: Path, table: str, world: dict[str, pl.DataFrame]) -> None:

@@ -42,3 +42,24 @@ def test_a_frame_where_a_path_is_wanted_is_named_by_its_type(call, make):
         asked(make(COLUMNS))
     way_out = "; 'shoal.audit' compares a release with a frame" if call == "verify original" else ""
     assert str(refused.value) == f"{what}: a path is needed, this is of type DataFrame{way_out}"
+
+
+def of_policy(**changed: Any) -> object:
+    return shoal.publish_file("in.csv", POLICY | changed, "out.csv")
+
+
+NAMED: dict[str, Callable[[Any], object]] = {
+    **{call: asked for call, (_, asked) in CALLS.items()},
+    "policy": lambda name: shoal.publish_file("in.csv", name, "out.csv"),
+    "hierarchy": lambda name: of_policy(attributes={"a": {"role": "quasi", "hierarchy": name}}),
+    "reference": lambda name: of_policy(reference=name),
+    "population": lambda name: of_policy(population={"table": name}),
+    "hierarchies": lambda name: shoal.propose_policy(pl.DataFrame(COLUMNS), hierarchies=name),
+}
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "d/" * 3000, "a\0b"], ids=len)
+@pytest.mark.parametrize("call", NAMED)
+def test_a_name_that_no_file_can_have_is_refused_wherever_one_is_named(folder, call, name):
+    with pytest.raises(InputError, match="a name of more than 255 bytes"):
+        NAMED[call](name)

@@ -19,6 +19,7 @@ from shoal.connectors.database.address import parse, without_password
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.tables import rows_sha256
 from shoal.connectors.outputs import certificate_beside, check_not_read
+from shoal.connectors.table_places import TablePlaces, table_places
 from shoal.data import regular_files
 from shoal.errors import InputError, PartyError, PromiseError
 
@@ -131,6 +132,20 @@ def test_what_is_no_text_is_refused_without_being_shown(value):
         files.read("sqlite:///in.db?table=t")
     assert "secret" not in str(refused.value)
     assert "bytes" in str(refused.value) or "UTF-8" in str(refused.value)
+
+
+def read_all(found: TablePlaces) -> list[files.SourceFile]:
+    return [files.read(place.path) for place in (*found.places.values(), *found.views.values())]
+
+
+@pytest.mark.parametrize("end", ["TABLE", "one", "(two", "three", "SELECT two"])
+def test_a_schema_that_is_no_utf_8_is_refused_wherever_its_odd_byte_is(end):
+    run("CREATE TABLE one (two)", "CREATE VIEW three AS SELECT two FROM one")
+    run("INSERT INTO one VALUES (2)")
+    made, quoted = Path("in.db").read_bytes(), end.encode()
+    Path("in.db").write_bytes(made.replace(quoted, quoted[:-1] + b"\xff"))
+    with pytest.raises(InputError, match=r"in\.db.*UTF-8"):
+        read_all(table_places("in.db"))
 
 
 def test_files_that_are_not_there_or_no_database_are_refused():

@@ -262,3 +262,7 @@ def _in_our_words() -> Iterator[None]:
         ) from None
     except UnicodeEncodeError:
         raise DatabaseRefusal("a cell is not valid Unicode text; correct it") from None
+    except UnicodeDecodeError:  # of a message of SQLite, which quotes the schema
+        raise DatabaseRefusal(
+            "its schema holds bytes that are not UTF-8; restore the file, or correct the names"
+        ) from None

@@ -98,14 +98,6 @@ class PersonCandidate:
         return self.columns[0] if len(self.columns) == 1 else list(self.columns)
 
     @property
-    def doubts_keys(self) -> bool:
-        """Whether it may be one person even where every row has a key of its own: named as a number
-        of people, not one that describes them or that namesakes share.
-        """
-        are_names = {name_of(column).kind for column in self.columns} <= {"first", "last", "name"}
-        return self.is_named and not are_names
-
-    @property
     def meaning(self) -> str:
         """What would follow if it numbers people."""
         below = ", who have the records below, too" if self.below else ""
@@ -171,6 +163,7 @@ class Answer:
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
     of which people may have several without that being seen. doubted: columns that are named for
     people or repeat as their numbers do, where there is none, but are not taken to number them.
+    beside_keys: who may have several rows nevertheless where each row has a key, if it was asked.
     """
 
     verdict: Verdict
@@ -178,6 +171,7 @@ class Answer:
     removed: tuple[str, ...] = ()
     may_recur: bool = False
     doubted: tuple[str, ...] = ()
+    beside_keys: tuple[PersonCandidate, ...] = ()
 
     @property
     def question(self) -> str:
@@ -196,28 +190,11 @@ class Answer:
         return {"question": "person", "candidates": [*keys.values()], "text": self.question}
 
 
-def asks_who(ask: str | Mapping[str, Any] | None) -> bool:
-    """Whether a policy's `ask` is the question who is one person."""
-    return isinstance(ask, Mapping) and ask.get("question") == "person"
-
-
-def question_in_words(ask: str | Mapping[str, Any] | None) -> str | None:
-    """A policy's `ask` in words, without a value: a sentence, or one of the questions that programs
-    read.
-    """
-    if not isinstance(ask, Mapping):
-        return ask
-    if not asks_who(ask):
-        return str(ask.get("text") or "do the texts that it lists mean no value?")
-    listed = ask["candidates"]
-    keys = [one if isinstance(one, str) else " + ".join(one) for one in listed]
-    return str(ask.get("text") or f"who is one person, by {', '.join(keys)}, or every record?")
-
-
-def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
+def who_is_a_person(table: Table, declared: Container[str] = (), has_key: bool = False) -> Answer:
     """Which column numbers the people of a table, by names and cells.
 
-    declared: columns of role identifier, which may number however few people.
+    declared: columns of role identifier, which may number however few people. has_key: whether each
+    row has a key.
     Of more than 20,000 rows those of whole values are looked at. Whether an answer is sure hangs on
     shares, which the order of rows moves by chance where it moves them at all.
     """
@@ -225,6 +202,12 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     if table.records > MOST_ROWS:
         rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
     columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
+    answer = _decided(columns, declared)
+    return replace(answer, beside_keys=_beside_keys(answer, columns)) if has_key else answer
+
+
+def _decided(columns: Sequence[PersonColumn], declared: Container[str]) -> Answer:
+    """The answer by these columns, whether or not rows have keys."""
     # fractions that say who somebody is are ages and weights; some are codes and keys with a point
     telling = [
         c
@@ -471,16 +454,31 @@ def _stated(one: Candidate) -> PersonCandidate:
     )
 
 
+def _beside_keys(answer: Answer, columns: Sequence[PersonColumn]) -> tuple[PersonCandidate, ...]:
+    """Candidates that are named for people, or names by which they recur; else such a profile."""
+    names = [c for c in columns if c.is_name or c.name.kind in ("first", "last")]
+    recurs = {column.title: column.full_names_recur for column in names}
+    named = (one for one in answer.candidates if recurs.get(str(one.key), one.is_named))
+    return tuple(named) or _recurring_profile(columns)
+
+
+def _recurring_profile(columns: Sequence[PersonColumn]) -> tuple[PersonCandidate, ...]:
+    """The columns that describe people and by which they recur among all records, if they do."""
+    rows = np.arange(len(columns[0].people.keys) if columns else 0)
+    profile = recurring([c for c in columns if c.look.kind != "span"], rows)
+    if not profile:
+        return ()
+    people = People.together([column.people for column in profile])
+    names = tuple(column.title for column in profile)
+    counts = people.distinct, people.records, people.most
+    return (PersonCandidate(names, *counts, is_profile=True),)
+
+
 def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     """A question where people recur by a profile; else every row is a person."""
-    rows = np.arange(len(columns[0].people.keys) if columns else 0)
-    telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    if profile := recurring(telling, rows):
-        people = People.together([column.people for column in profile])
-        names = tuple(column.title for column in profile)
-        counts = people.distinct, people.records, people.most
-        return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
-    unnamed = [c for c in telling if not c.is_name]
+    if profile := _recurring_profile(columns):
+        return Answer(Verdict.ASK, profile)
+    unnamed = [c for c in columns if c.look.kind != "span" and not c.is_name]
     described = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 import polars as pl
 
 from shoal.data.column_words import is_no_header, looks_like_data, named_by_a_record
-from shoal.data.person.decision import PersonCandidate, who_is_a_person
+from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import (
     normal_form,
     same_texts,
@@ -453,13 +453,14 @@ def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:
 
 def people_assumed(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """A warning for each who else may be one person than every record."""
-    return [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in people_doubted(table, model)]
+    doubted = people_doubted(table, model).candidates
+    return [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in doubted]
 
 
-def people_doubted(table: Table, model: PolicyModel) -> tuple[PersonCandidate, ...]:
-    """Who else may be one person than every record."""
+def people_doubted(table: Table, model: PolicyModel, has_key: bool = False) -> Answer:
+    """Who else may be one person than every record. has_key: as `who_is_a_person` takes it."""
     declared = [name for name, one in model.attributes.items() if one.role == "identifier"]
-    return who_is_a_person(table, declared).candidates
+    return who_is_a_person(table, declared, has_key)
 
 
 def named_like_data(table: Table, model: PolicyModel) -> list[ReleaseWarning]:

@@ -73,12 +73,12 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
         table, model = sources.tables.get(declared.name), problem.alone(declared).model
         if table is None:
             continue
-        doubted = people_doubted(table, model) if declared.parent is None else ()
+        is_of_people = declared.parent is None
+        doubted = people_doubted(table, model, True).beside_keys if is_of_people else ()
         found += [
             ReleaseWarning(PEOPLE_ASSUMED, f"table '{declared.name}': {one.doubt}; {ONE_ROW_EACH}")
             for one in doubted
-            # its keys differ, but for their spelling
-            if one.doubts_keys and one.columns != (declared.key,)
+            if one.columns != (declared.key,)  # its keys differ, but for their spelling
         ]
         found += [one.at(f"table '{declared.name}'") for one in cell_warnings(table, model)]
     return found

@@ -85,6 +85,24 @@ def _in_a_row(questions: Sequence[str]) -> str:
     return "; ".join(questions).replace("?; ", "? ")
 
 
+def asks_who(ask: str | Mapping[str, Any] | None) -> bool:
+    """Whether a policy's `ask` is the question who is one person."""
+    return isinstance(ask, Mapping) and ask.get("question") == "person"
+
+
+def question_in_words(ask: str | Mapping[str, Any] | None) -> str | None:
+    """A policy's `ask` in words, without a value: a sentence, or one of the questions that programs
+    read.
+    """
+    if not isinstance(ask, Mapping):
+        return ask
+    if not asks_who(ask):
+        return str(ask.get("text") or "do the texts that it lists mean no value?")
+    listed = ask["candidates"]
+    keys = [one if isinstance(one, str) else " + ".join(one) for one in listed]
+    return str(ask.get("text") or f"who is one person, by {', '.join(keys)}, or every record?")
+
+
 def guess_of(column: ColumnCells) -> Guess:
     """The column's role by its own name and cells; who numbers people is decided over all."""
     if not column.distinct:
