@@ -18,11 +18,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
-    by_name,
     other_candidates,
-    profiles_of,
-    recur,
-    recurring,
     single_candidates,
 )
 from shoal.data.person.columns import (
@@ -36,6 +32,7 @@ from shoal.data.person.columns import (
     runs_over_people,
 )
 from shoal.data.person.people import People
+from shoal.data.person.recurrence import by_name, profiles_of, recur, recurring
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
