@@ -14,9 +14,16 @@ SYLLABLES = np.array([first + second for first in "bdfglmnrst" for second in "ae
 
 
 def visits(
-    people: int, columns: str, numbers: float = 1, rows: int = 2, number: str = "patient_id"
+    people: int,
+    columns: str,
+    numbers: float = 1,
+    rows: int = 2,
+    number: str = "patient_id",
+    older: float = 0,
 ) -> Table:
-    """Visits in any order. numbers: of each person on average. columns: what stands beside them."""
+    """Visits in any order. numbers: of each person on average. columns: what stands beside them.
+    older: by how many years people are from one number to the next.
+    """
     rng = np.random.default_rng(11)
     born = np.datetime64("1940-01-01") + rng.integers(0, 23_000, people)
     of_person = {
@@ -24,16 +31,23 @@ def visits(
         "birth_year": born.astype("datetime64[Y]").astype(str),
         "age": (2024 - born.astype("datetime64[Y]").astype(int) - 1970).astype(str),
         "sex": rng.choice(["f", "m"], people),
+        "nationality": rng.choice([*"abcde"], people),
         "zip": rng.integers(8_000, 8_400, people).astype(str),
         "first_name": rng.choice(SYLLABLES, people),
         "last_name": np.char.add(rng.choice(SYLLABLES, people), rng.choice(SYLLABLES, people)),
     }
     numbered = rng.permutation(np.arange(round(people * numbers)))
     visited = rng.permutation(np.repeat(numbered, rows))
-    who = visited % people
+    wave, who = np.divmod(visited, people)
+    cells = {name: values[who] for name, values in of_person.items()} | {
+        "wave": (wave + 1).astype(str),
+        "admitted": np.char.add((2019 + wave).astype(str), "-05-12"),
+    }
+    if older:
+        cells["age"] = (cells["age"].astype(int) + older * wave).astype(str)
     frame = {
         **({number: (100_000 + visited).astype(str)} if number else {}),
-        **{name: of_person[name][who] for name in columns.split()},
+        **{name: cells[name] for name in columns.split()},
         "amount": rng.integers(0, 900, len(who)).astype(str),
     }
     return Table(pl.DataFrame(frame))
@@ -85,6 +99,25 @@ def test_profiles_that_recur_are_asked_about_where_each_number_has_one_row(
 ):
     found = who_is_a_person(visits(300, columns, numbers=rows, rows=1, number=number))
     assert [{*one.columns} for one in found.candidates] == [profile] * (rows > 1)
+
+
+@pytest.mark.parametrize("number", ["respondent_id", "caseid", ""])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize(
+    ("columns", "older"),
+    [
+        *[("age sex zip", 1), ("wave age sex zip", 1), ("admitted age sex nationality", 1)],
+        *[("age zip", 1), ("age sex zip", 0.1), ("wave age sex zip", 2), ("wave age sex zip", 0.5)],
+    ],
+)
+def test_who_recurs_in_a_panel_of_people_who_grow_older_is_asked_about(
+    columns, older, rows, number
+):
+    """Where a number has several rows of one wave, the number is asked about, too."""
+    several = visits(300, columns, numbers=3, rows=rows, number=number, older=older)
+    assert who_is_a_person(several).verdict is Verdict.ASK
+    one = who_is_a_person(visits(900, columns, rows=1, number=number, older=older))
+    assert one.verdict is not Verdict.ASK
 
 
 def test_beside_a_question_about_profiles_one_number_is_the_subject():

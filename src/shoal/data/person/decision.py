@@ -427,7 +427,8 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
     if not _seems_sure(one) or one.parts[0].is_signed_in_ways:
         return False
     steady = one.evidence.steady
-    kept = [c for c in telling if c not in one.parts and (not steady or c.title in steady)]
+    others = [c for c in telling if c not in one.parts]
+    kept = [c for c in others if not steady or c.title in steady or c.says_when]
     return not recurring(kept, one.people.first)
 
 

@@ -155,11 +155,21 @@ def distinct(*keys: np.ndarray) -> int:
     return pl.Series(mixed(*keys)).n_unique()
 
 
-def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
-    """Whether records of one rank have one key more often than records of neighbouring ranks.
+def agree_by_years(years: np.ndarray, keys: np.ndarray, grow: bool) -> bool:
+    """Whether records of one year have one key more often than those of neighbouring years; where
+    people grow, less often. years: (n,) float64, of which those that are none are left out.
+    """
+    is_year = np.abs(years) < MOST_KEYS
+    ranks = np.floor(years[is_year]).astype(np.int64)
+    return len(ranks) > 0 and agree_beyond_neighbours(ranks - ranks.min(), keys[is_year], grow)
 
-    ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
-    an unknown birth, and is left out.
+
+def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = False) -> bool:
+    """Whether records of one rank have one key more often than records of neighbouring ranks, or
+    these more often than those.
+
+    ranks, keys: (n,) of each record. swap: whether it is the neighbours that agree. A rank of far
+    more records than its neighbours may stand for an unknown birth, and is left out.
     """
     is_dense = keys.max() < len(keys)
     key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
@@ -180,6 +190,8 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
     own, near = (held - 1) / (records - 1), alike / beside
     agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
     again = float((held * (own - near) * (records - 1)).sum())
+    if swap:  # as some siblings do, too, who are a year apart
+        agree, chance, again = chance, agree, -again / 3
     # by how much it varies: by pairs, and where many pairs share a record, by records
     by_pairs = max(chance * (1 - chance), 1 / len(keys))
     by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())

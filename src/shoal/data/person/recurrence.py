@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from shoal.data.person.candidates import CROSSING, Candidate
+from shoal.data.person.candidates import CROSSING, MOST_ROWS, Candidate
 from shoal.data.person.columns import PersonColumn
-from shoal.data.person.people import People, agree_beyond_neighbours
+from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years
 
 
 def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
@@ -25,13 +25,17 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     return sorted(filter(None, profiles), key=len, reverse=True)
 
 
-def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
+def recurring(columns: Sequence[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
     """The columns by which people recur in these rows, if they do. rows: one record of each number,
     or all records where nothing numbers people.
 
-    All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
+    All rows are counted: of some, drawn by their numbers, hardly two would be of one person. Those
+    who grow older from one record to the next recur by the rest of a profile.
     """
-    return next((profile for profile in profiles_of(columns) if recur(profile, rows)), ())
+    profiles = profiles_of(columns)
+    found = next((profile for profile in profiles if recur(profile, rows)), ())
+    waves = [c for c in columns if c.says_when]
+    return found or next((rest for one in profiles if (rest := _older(one, rows, waves))), ())
 
 
 def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
@@ -52,6 +56,28 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     return len(rows) > 0 and any(
         agree_beyond_neighbours(one, People.together(rest).keys) for one, rest in tried
     )
+
+
+def _older(
+    profile: Sequence[PersonColumn], rows: np.ndarray, waves: Sequence[PersonColumn]
+) -> tuple[PersonColumn, ...]:
+    """The rest of a profile but for an age, if people recur by it who grow older: records of
+    neighbouring ages agree on it rather than those of one age, or those of one birth do, by the age
+    and the year or number of a wave, or by two years, of which either may be said.
+    """
+    first, *others = profile
+    # children's height grows, too
+    rest = tuple(c for c in others if not c.name.has("body"))
+    if first.name.kind not in ("birth", "age") or all(c.name.kind == "sex" for c in rest):
+        return ()
+    alike = People.together([c.people.among(rows) for c in rest])
+    some = alike.sampled(4 * MOST_ROWS)  # all records of those who agree
+    rows, keys = rows[some], alike.keys[some]
+    ages = first.numbers_among(rows)
+    births = [wave.years_among(rows) - ages for wave in waves if first.name.kind == "age"]
+    tried = [(ages, True), (ages / 2, True), *((one, False) for one in (ages / 4, *births))]
+    is_found = any(agree_by_years(years, keys, grow) for years, grow in tried)
+    return rest if is_found else ()
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:

@@ -31,6 +31,7 @@ from shoal.data.person.columns import (
     JOINED,
     LETTERED,
     MANY,
+    MOST_WAVES,
     NEARLY_ALL,
     NEVER,
     NO_NUMBERS,
@@ -48,7 +49,6 @@ MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
-MOST_WAVES = 60  # of a panel, or questions, or trials
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
 STEMS = [JOINED] + [
