@@ -22,6 +22,7 @@ FAR = 3  # times as many such pairs as by chance, where even fewer are enough
 AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
 SIGNIFICANT = 3.5  # standard deviations
 UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
+SAME_PERSON = 1.1  # times as many, where a few errors differ
 FEWEST_AGAIN = 10  # records of people who recur
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
@@ -153,6 +154,25 @@ def mixed(*keys: np.ndarray) -> np.ndarray:
 def distinct(*keys: np.ndarray) -> int:
     """Distinct values, or combinations of values."""
     return pl.Series(mixed(*keys)).n_unique()
+
+
+def shared_by_several(numbers: np.ndarray, told: Iterable[np.ndarray]) -> int:
+    """The number of at least twice as many records as any other, if these differ in what records of
+    each other number agree on, as those of a number do that stands for none; -1 if there is none.
+
+    numbers, told: (n,) codes, of people and of what each record says of the person.
+    """
+    counts = np.bincount(numbers)
+    most = int(counts.argmax())
+    held, others = numbers == most, numbers != most
+    if counts[most] < max(FEWEST_AGAIN, 2 * counts[np.arange(len(counts)) != most].max(initial=0)):
+        return -1
+    agreeing = SAME_PERSON * distinct(numbers[others])
+    for values in told:
+        is_mixed = np.bincount(values[held]).max() * SAME_PERSON < counts[most]
+        if is_mixed and distinct(numbers[others], values[others]) <= agreeing:
+            return most
+    return -1
 
 
 def agree_by_years(years: np.ndarray, keys: np.ndarray, grow: bool) -> bool:
