@@ -120,6 +120,38 @@ def test_who_recurs_in_a_panel_of_people_who_grow_older_is_asked_about(
     assert one.verdict is not Verdict.ASK
 
 
+TURNS = {
+    "eye": "OD OS",
+    "knee": "left right",
+    "time": "baseline month3 month6",
+    "tooth": "11 12 13",
+}
+
+
+@pytest.mark.parametrize("title", TURNS)
+@pytest.mark.parametrize("dropped", [0, 0.1])
+@pytest.mark.parametrize("columns", ["age", "age sex", "birth_year nationality", ""])
+def test_rows_of_one_person_one_below_another_are_asked_about(title, dropped, columns):
+    turns, rng = TURNS[title].split(), np.random.default_rng(5)
+    people = visits(200, columns, rows=1, number="").frame.drop("amount")
+    whose = np.repeat(np.arange(200), rng.choice([1, len(turns)], 200, p=[dropped, 1 - dropped]))
+    places = np.concatenate([np.arange(n) for n in np.unique(whose, return_counts=True)[1]])
+    beside = {title: np.array(turns)[places], "pressure": rng.integers(10, 40, len(whose))}
+    frame = people[whose].with_columns(**{name: pl.Series(of) for name, of in beside.items()})
+    found = who_is_a_person(Table(frame.cast(pl.String)))
+    assert found.verdict is (Verdict.ASK if columns else Verdict.NONE)
+    assert columns or found.may_recur is (title != "tooth")
+
+
+@pytest.mark.parametrize("title", TURNS)
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_people_to_whom_values_are_given_in_turn_are_not_asked_about(title, is_sorted):
+    people = visits(240, "age sex", rows=1, number="").frame
+    people = people.sort("age") if is_sorted else people
+    given = pl.Series(title, TURNS[title].split() * 240)[:240]
+    assert who_is_a_person(Table(people.with_columns(given))).verdict is Verdict.NONE
+
+
 def test_beside_a_question_about_profiles_one_number_is_the_subject():
     frame = visits(300, "birth_date sex", numbers=3, rows=1, number="client_id").frame
     twice = frame.with_columns(customer_id=pl.col("client_id"))

@@ -31,6 +31,7 @@ MOST_OF_ONE = 100  # records of one, up to which an unknown title may be of peop
 MOSTLY = 0.7  # share of people who recur, where a number stands for people
 MOST_EXACT = 1 << 53  # among floating-point numbers
 MOST_WAVES = 60  # of a panel, or questions, or trials
+OFTEN = 1.5  # records of each of somebody, on average
 ROUND = 0.4  # share of multiples of five from which numbers are rounded
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")

@@ -32,7 +32,14 @@ from shoal.data.person.columns import (
     runs_over_people,
 )
 from shoal.data.person.people import People
-from shoal.data.person.recurrence import by_name, profiles_of, recur, recurring
+from shoal.data.person.recurrence import (
+    begins_of_turns,
+    by_name,
+    in_turns,
+    profiles_of,
+    recur,
+    recurring,
+)
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -473,7 +480,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     """A question where people recur by a profile; else every row is a person."""
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    if profile := recurring(telling, rows):
+    if profile := recurring(telling, rows) or in_turns(telling):
         people = People.together([column.people for column in profile])
         names = tuple(column.title for column in profile)
         counts = people.distinct, people.records, people.most
@@ -486,6 +493,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     # games that players of a number each had are games of several
     kinds = ("event", "amount") if of_every_record(columns) else ("event", "amount", "occasion")
     happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
+    happens |= any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
     if shown := shown_by_codes(columns, happens):
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
     return Answer(Verdict.NONE, may_recur=happens)

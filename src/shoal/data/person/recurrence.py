@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from shoal.data.person.candidates import CROSSING, MOST_ROWS, Candidate
-from shoal.data.person.columns import PersonColumn
+from shoal.data.person.candidates import COMMON, CROSSING, MOST_ROWS, STEADY, Candidate
+from shoal.data.person.columns import MANY, MOST_WAVES, OFTEN, PersonColumn
 from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years
 
 
@@ -63,7 +63,7 @@ def _older(
 ) -> tuple[PersonColumn, ...]:
     """The rest of a profile but for an age, if people recur by it who grow older: records of
     neighbouring ages agree on it rather than those of one age, or those of one birth do, by the age
-    and the year or number of a wave, or by two years, of which either may be said.
+    and the year or number of a wave, or those of four years, as a birth may be off by one.
     """
     first, *others = profile
     # children's height grows, too
@@ -78,6 +78,45 @@ def _older(
     tried = [(ages, True), (ages / 2, True), *((one, False) for one in (ages / 4, *births))]
     is_found = any(agree_by_years(years, keys, grow) for years, grow in tried)
     return rest if is_found else ()
+
+
+def in_turns(columns: Sequence[PersonColumn]) -> tuple[PersonColumn, ...]:
+    """The columns that change only where another one begins anew, as those of who stands in several
+    rows one below another, by eyes or times, if age or birth and all else that is personal do.
+    """
+    for turn in columns:
+        begins = begins_of_turns(turn)
+        if not begins.any():
+            continue
+        steady = [c for c in columns if c is not turn and _changes_at(begins, c.people.keys)]
+        personal = [c for c in columns if c is not turn and c.name.is_personal]
+        has_birth = any(c.name.kind in ("birth", "age") for c in personal)
+        if has_birth and {*personal} <= {*steady}:
+            return tuple(steady)
+    return ()
+
+
+def begins_of_turns(column: PersonColumn) -> np.ndarray:
+    """(n,) bool, the rows where a few values that follow one another always in the same order begin
+    anew, as `left, right, left, right` does; none of a column of others.
+    """
+    keys, values = column.people.keys, column.people.first
+    none = np.zeros(len(keys), dtype=bool)
+    if not column.has_few(MOST_WAVES) or column.lacking:
+        return none
+    place = np.zeros(column.people.room, dtype=np.int64)
+    place[keys[values]] = np.arange(len(values))
+    places = place[keys]
+    begins = places == 0
+    is_next = begins[1:] | (np.diff(places) == 1)
+    return begins if is_next.all() and MANY <= begins.sum() <= len(keys) / OFTEN else none
+
+
+def _changes_at(begins: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether values change only at the rows where something begins, and mostly there."""
+    is_same = keys[1:] == keys[:-1]
+    within, between = is_same[~begins[1:]].mean(), is_same[begins[1:]].mean()
+    return bool(between <= COMMON and within - between >= STEADY * (1 - between))
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:

@@ -35,6 +35,7 @@ from shoal.data.person.columns import (
     NEARLY_ALL,
     NEVER,
     NO_NUMBERS,
+    OFTEN,
     PARTED,
     STRONG,
     PersonColumn,
@@ -63,7 +64,6 @@ _ENDS_IN_DAY = f"{_DAY}$"
 _BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
 _WAVES = r"^(?i)((19|20)\d\d|(t|v|w|m|y|visit|wave|time|ses|week|month|year)[-_ ]?\d{1,2})[-_/.:# ]"
 """What keys begin with that stand in several records each: a year or a visit, but no centre."""
-OFTEN = 1.5  # records of each of whom keys begin with, on average
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""
