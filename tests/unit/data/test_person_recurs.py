@@ -152,6 +152,12 @@ def test_people_to_whom_values_are_given_in_turn_are_not_asked_about(title, is_s
     assert who_is_a_person(Table(people.with_columns(given))).verdict is Verdict.NONE
 
 
+def test_groups_of_each_age_and_both_sexes_are_not_asked_about():
+    ages, places = np.tile(np.repeat(np.arange(20), 2), 9) * 5, np.repeat(np.arange(9), 40)
+    groups = {"region": places, "age": ages, "sex": [*"mf"] * 180, "count": np.arange(360) % 97}
+    assert who_is_a_person(Table(pl.DataFrame(groups).cast(pl.String))).verdict is Verdict.NONE
+
+
 def test_beside_a_question_about_profiles_one_number_is_the_subject():
     frame = visits(300, "birth_date sex", numbers=3, rows=1, number="client_id").frame
     twice = frame.with_columns(customer_id=pl.col("client_id"))

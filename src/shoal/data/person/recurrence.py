@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.data.person.candidates import COMMON, CROSSING, MOST_ROWS, STEADY, Candidate
 from shoal.data.person.columns import MANY, MOST_WAVES, OFTEN, PersonColumn
-from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years
+from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years, distinct
 
 
 def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
@@ -90,8 +90,8 @@ def in_turns(columns: Sequence[PersonColumn]) -> tuple[PersonColumn, ...]:
             continue
         steady = [c for c in columns if c is not turn and _changes_at(begins, c.people.keys)]
         personal = [c for c in columns if c is not turn and c.name.is_personal]
-        has_birth = any(c.name.kind in ("birth", "age") for c in personal)
-        if has_birth and {*personal} <= {*steady}:
+        births = [c.people.keys[begins] for c in personal if c.name.kind in ("birth", "age")]
+        if {*personal} <= {*steady} and any(not _go_round(ages) for ages in births):
             return tuple(steady)
     return ()
 
@@ -110,6 +110,12 @@ def begins_of_turns(column: PersonColumn) -> np.ndarray:
     begins = places == 0
     is_next = begins[1:] | (np.diff(places) == 1)
     return begins if is_next.all() and MANY <= begins.sum() <= len(keys) / OFTEN else none
+
+
+def _go_round(values: np.ndarray) -> bool:
+    """Whether nearly each repeats and is followed by the same one, as in tables of all groups."""
+    seen = OFTEN * distinct(values)
+    return distinct(values[1:], values[:-1]) < seen < len(values)
 
 
 def _changes_at(begins: np.ndarray, keys: np.ndarray) -> bool:
