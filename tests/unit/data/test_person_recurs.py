@@ -14,9 +14,16 @@ SYLLABLES = np.array([first + second for first in "bdfglmnrst" for second in "ae
 
 
 def visits(
-    people: int, columns: str, numbers: float = 1, rows: int = 2, number: str = "patient_id"
+    people: int,
+    columns: str,
+    numbers: float = 1,
+    rows: int = 2,
+    number: str = "patient_id",
+    older: float = 0,
 ) -> Table:
-    """Visits in any order. numbers: of each person on average. columns: what stands beside them."""
+    """Visits in any order. numbers: of each person on average. columns: what stands beside them.
+    older: by how many years people are from one number to the next.
+    """
     rng = np.random.default_rng(11)
     born = np.datetime64("1940-01-01") + rng.integers(0, 23_000, people)
     of_person = {
@@ -24,16 +31,23 @@ def visits(
         "birth_year": born.astype("datetime64[Y]").astype(str),
         "age": (2024 - born.astype("datetime64[Y]").astype(int) - 1970).astype(str),
         "sex": rng.choice(["f", "m"], people),
+        "nationality": rng.choice([*"abcde"], people),
         "zip": rng.integers(8_000, 8_400, people).astype(str),
         "first_name": rng.choice(SYLLABLES, people),
         "last_name": np.char.add(rng.choice(SYLLABLES, people), rng.choice(SYLLABLES, people)),
     }
     numbered = rng.permutation(np.arange(round(people * numbers)))
     visited = rng.permutation(np.repeat(numbered, rows))
-    who = visited % people
+    wave, who = np.divmod(visited, people)
+    cells = {name: values[who] for name, values in of_person.items()} | {
+        "wave": (wave + 1).astype(str),
+        "admitted": np.char.add((2019 + wave).astype(str), "-05-12"),
+    }
+    if older:
+        cells["age"] = (cells["age"].astype(int) + older * wave).astype(str)
     frame = {
         **({number: (100_000 + visited).astype(str)} if number else {}),
-        **{name: of_person[name][who] for name in columns.split()},
+        **{name: cells[name] for name in columns.split()},
         "amount": rng.integers(0, 900, len(who)).astype(str),
     }
     return Table(pl.DataFrame(frame))
@@ -85,6 +99,63 @@ def test_profiles_that_recur_are_asked_about_where_each_number_has_one_row(
 ):
     found = who_is_a_person(visits(300, columns, numbers=rows, rows=1, number=number))
     assert [{*one.columns} for one in found.candidates] == [profile] * (rows > 1)
+
+
+@pytest.mark.parametrize("number", ["respondent_id", "caseid", ""])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize(
+    ("columns", "older"),
+    [
+        *[("age sex zip", 1), ("wave age sex zip", 1), ("admitted age sex nationality", 1)],
+        *[("age zip", 1), ("age sex zip", 0.1), ("wave age sex zip", 2), ("wave age sex zip", 0.5)],
+    ],
+)
+def test_who_recurs_in_a_panel_of_people_who_grow_older_is_asked_about(
+    columns, older, rows, number
+):
+    """Where a number has several rows of one wave, the number is asked about, too."""
+    several = visits(300, columns, numbers=3, rows=rows, number=number, older=older)
+    assert who_is_a_person(several).verdict is Verdict.ASK
+    one = who_is_a_person(visits(900, columns, rows=1, number=number, older=older))
+    assert one.verdict is not Verdict.ASK
+
+
+TURNS = {
+    "eye": "OD OS",
+    "knee": "left right",
+    "time": "baseline month3 month6",
+    "tooth": "11 12 13",
+}
+
+
+@pytest.mark.parametrize("title", TURNS)
+@pytest.mark.parametrize("dropped", [0, 0.1])
+@pytest.mark.parametrize("columns", ["age", "age sex", "birth_year nationality", ""])
+def test_rows_of_one_person_one_below_another_are_asked_about(title, dropped, columns):
+    turns, rng = TURNS[title].split(), np.random.default_rng(5)
+    people = visits(200, columns, rows=1, number="").frame.drop("amount")
+    whose = np.repeat(np.arange(200), rng.choice([1, len(turns)], 200, p=[dropped, 1 - dropped]))
+    places = np.concatenate([np.arange(n) for n in np.unique(whose, return_counts=True)[1]])
+    beside = {title: np.array(turns)[places], "pressure": rng.integers(10, 40, len(whose))}
+    frame = people[whose].with_columns(**{name: pl.Series(of) for name, of in beside.items()})
+    found = who_is_a_person(Table(frame.cast(pl.String)))
+    assert found.verdict is (Verdict.ASK if columns else Verdict.NONE)
+    assert columns or found.may_recur is (title != "tooth")
+
+
+@pytest.mark.parametrize("title", TURNS)
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_people_to_whom_values_are_given_in_turn_are_not_asked_about(title, is_sorted):
+    people = visits(240, "age sex", rows=1, number="").frame
+    people = people.sort("age") if is_sorted else people
+    given = pl.Series(title, TURNS[title].split() * 240)[:240]
+    assert who_is_a_person(Table(people.with_columns(given))).verdict is Verdict.NONE
+
+
+def test_groups_of_each_age_and_both_sexes_are_not_asked_about():
+    ages, places = np.tile(np.repeat(np.arange(20), 2), 9) * 5, np.repeat(np.arange(9), 40)
+    groups = {"region": places, "age": ages, "sex": [*"mf"] * 180, "count": np.arange(360) % 97}
+    assert who_is_a_person(Table(pl.DataFrame(groups).cast(pl.String))).verdict is Verdict.NONE
 
 
 def test_beside_a_question_about_profiles_one_number_is_the_subject():

@@ -334,6 +334,18 @@ def test_rows_of_nobody_and_of_many_under_one_name_are_said(called, people, coun
     assert not any(called in one for one in said)
 
 
+@pytest.mark.parametrize("number", ["0", "000000", "999999", "0000-0000", "12345", "P-1"])
+def test_a_number_that_stands_for_several_people_is_said(number):
+    several = [{**a_person(100 + i), "pid": number} for i in range(20)]
+    (said,) = said_of([*PEOPLE, *PEOPLE, *several], policy_of())
+    assert said.startswith("attribute 'pid': 20 rows look like records of a test, of nobody or of")
+    often = [{**several[0], "ill": row["ill"]} for row in several]
+    assert said_of([*PEOPLE, *PEOPLE, *often], policy_of()) == []
+    others = [{**a_person(i), "pid": f"P{i % 10}"} for i in range(60)]
+    assert said_of([*others, *several], policy_of()) == []
+    assert said_of([*PEOPLE * 12, *several], policy_of()) == []
+
+
 def test_people_and_states_that_are_called_so_raise_no_alarm():
     assert said_of([*NAMED, {**a_person(1), "pid": "Anna Guest"}], policy_of()) == []
     states = [{**row, "state": row["ill"].replace("flu", "vacant")} for row in PEOPLE]

@@ -30,7 +30,7 @@ from shoal.data.person.columns import (
     STRONG,
     PersonColumn,
 )
-from shoal.data.person.people import MOST_TO_A_NUMBER, People, agree_beyond_neighbours, distinct
+from shoal.data.person.people import MOST_TO_A_NUMBER, People, distinct
 
 MOST_ROWS = 20_000
 MOST_PAIRS = 8  # of one value
@@ -177,49 +177,6 @@ def _is_dominated(
     profiles = [steady[name][sample.first] for name in names]
     drawn = map(np.random.default_rng(2).permutation, profiles)
     return 3 <= distinct(*profiles) <= min(distinct(*drawn), len(sample.first)) / 3
-
-
-def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
-    """The columns that describe a person together, the most first."""
-    told = [c for c in columns if c.varies and not c.name.is_of_other]
-    # birth and age hang together, as places do
-    births = [c for c in told if c.name.kind in ("birth", "age")]
-    places = [c for c in told if c.name.is_place]
-    birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
-    person = [*birth, *(c for c in told if c.name.kind == "sex")]
-    kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
-    named = [c for c in told if c.is_name and person][:1]
-    profiles = dict.fromkeys((*person, *more) for more in (place, kept, named, []))
-    return sorted(filter(None, profiles), key=len, reverse=True)
-
-
-def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
-    """The columns by which people recur in these rows, if they do. rows: one record of each number,
-    or all records where nothing numbers people.
-
-    All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
-    """
-    return next((profile for profile in profiles_of(columns) if recur(profile, rows)), ())
-
-
-def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
-    """Whether records of one birth, or of one value of what tells most apart, agree on the rest of
-    a profile far more often than records of neighbouring births.
-
-    Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
-    among neighbours, too; a person's own records agree, however many others have their birth.
-    """
-    has_values = np.logical_and.reduce([c.people.is_value[rows] for c in profile])
-    rows = rows if has_values.all() else rows[has_values]
-    first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
-    others = [c.people.among(rows) for c in profile if c is not first]
-    tried = [(first.ranks_among(rows), others)] if others else []
-    if first.name.kind == "birth":
-        year, day = first.birthdays_among(rows)
-        tried.append((day, [year, *others]))
-    return len(rows) > 0 and any(
-        agree_beyond_neighbours(one, People.together(rest).keys) for one, rest in tried
-    )
 
 
 LACKING = 0.05  # share of records without a value, from which they may be of those above them
@@ -471,29 +428,6 @@ def _kind_of_many(column: PersonColumn) -> str:
     if named == "number":
         return "number" if written != "whole" and (token or column.has_values(MANY)) else ""
     return "token" if token and token not in FULL_NAMES else ""
-
-
-def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
-    """First and last name, with the birth if there is one, or initials and the birth, which tells
-    them apart; None where they are not of one person.
-
-    Two columns count where people recur by them.
-    """
-    varied = {c.name.kind: c for c in reversed(columns) if c.varies}
-    first, birth = varied.get("first"), varied.get("birth")
-    last = varied.get("last") or varied.get("name")
-    if last is None or (first is None and birth is None):
-        return None
-    tried = [(first, last, birth), (first, last) if first else (last, birth)]
-    for parts in (tuple(filter(None, some)) for some in tried):
-        found = Candidate.together(*parts)
-        if first is None and found.people.distinct < CROSSING * last.people.distinct:
-            continue
-        if not found.people.repeated or found.weigh(columns).is_contradicted:
-            continue
-        if len(parts) > 2 or recur(parts, np.arange(len(found.people.keys))):
-            return found
-    return None
 
 
 def people_of(parts: Sequence[PersonColumn]) -> People:

@@ -30,6 +30,8 @@ MOST_OF_RUNNING = 30  # records of one whom a running number stands for
 MOST_OF_ONE = 100  # records of one, up to which an unknown title may be of people
 MOSTLY = 0.7  # share of people who recur, where a number stands for people
 MOST_EXACT = 1 << 53  # among floating-point numbers
+MOST_WAVES = 60  # of a panel, or questions, or trials
+OFTEN = 1.5  # records of each of somebody, on average
 ROUND = 0.4  # share of multiples of five from which numbers are rounded
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
@@ -265,6 +267,12 @@ class PersonColumn:
         return self.seen >= least or self.people.distinct >= least
 
     @property
+    def says_when(self) -> bool:
+        """Whether it may say in which year or wave a record was made."""
+        is_named = self.name.has("wave", "year") and self.seen <= MOST_WAVES
+        return self.varies and not self.name.is_personal and (is_named or self.look.kind == "time")
+
+    @property
     def counts_only(self) -> bool:
         """Whether it is named as a count, and not written as what tells people apart."""
         name = self.name
@@ -344,6 +352,12 @@ class PersonColumn:
         if self.title in self._table.coded:
             return self._numbers[self._table.column(self.title).codes[rows]]
         return _numbers_in(self._texts(rows))
+
+    def years_among(self, rows: np.ndarray) -> np.ndarray:
+        """(rows,) float64, the years, or else the first numbers, in what some rows hold."""
+        texts = self._texts(rows)
+        years = texts.str.extract(r"((?:19|20)\d\d)").fill_null(texts.str.extract(r"(\d+)"))
+        return _numbers_in(years.fill_null(""))
 
     def ends_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, the numbers at the ends of what some rows hold, if any."""

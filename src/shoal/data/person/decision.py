@@ -18,11 +18,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
-    by_name,
     other_candidates,
-    profiles_of,
-    recur,
-    recurring,
     single_candidates,
 )
 from shoal.data.person.columns import (
@@ -36,6 +32,14 @@ from shoal.data.person.columns import (
     runs_over_people,
 )
 from shoal.data.person.people import People
+from shoal.data.person.recurrence import (
+    begins_of_turns,
+    by_name,
+    in_turns,
+    profiles_of,
+    recur,
+    recurring,
+)
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -413,7 +417,8 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
     if not _seems_sure(one) or one.parts[0].is_signed_in_ways:
         return False
     steady = one.evidence.steady
-    kept = [c for c in telling if c not in one.parts and (not steady or c.title in steady)]
+    others = [c for c in telling if c not in one.parts]
+    kept = [c for c in others if not steady or c.title in steady or c.says_when]
     return not recurring(kept, one.people.first)
 
 
@@ -465,7 +470,8 @@ def _beside_keys(answer: Answer, columns: Sequence[PersonColumn]) -> tuple[Perso
 def _recurring_profile(columns: Sequence[PersonColumn]) -> tuple[PersonCandidate, ...]:
     """The columns that describe people and by which they recur among all records, if they do."""
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
-    profile = recurring([c for c in columns if c.look.kind != "span"], rows)
+    telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
+    profile = recurring(telling, rows) or in_turns(telling)
     if not profile:
         return ()
     people = People.together([column.people for column in profile])
@@ -486,6 +492,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     # games that players of a number each had are games of several
     kinds = ("event", "amount") if of_every_record(columns) else ("event", "amount", "occasion")
     happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
+    happens |= any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
     if shown := shown_by_codes(columns, happens):
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
     return Answer(Verdict.NONE, may_recur=happens)

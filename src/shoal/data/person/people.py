@@ -22,6 +22,7 @@ FAR = 3  # times as many such pairs as by chance, where even fewer are enough
 AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
 SIGNIFICANT = 3.5  # standard deviations
 UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
+SAME_PERSON = 1.1  # times as many, where a few errors differ
 FEWEST_AGAIN = 10  # records of people who recur
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
@@ -155,11 +156,40 @@ def distinct(*keys: np.ndarray) -> int:
     return pl.Series(mixed(*keys)).n_unique()
 
 
-def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
-    """Whether records of one rank have one key more often than records of neighbouring ranks.
+def shared_by_several(numbers: np.ndarray, told: Iterable[np.ndarray]) -> int:
+    """The number of at least twice as many records as any other, if these differ in what records of
+    each other number agree on, as those of a number do that stands for none; -1 if there is none.
 
-    ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
-    an unknown birth, and is left out.
+    numbers, told: (n,) codes, of people and of what each record says of the person.
+    """
+    counts = np.bincount(numbers)
+    most = int(counts.argmax())
+    held, others = numbers == most, numbers != most
+    if counts[most] < max(FEWEST_AGAIN, 2 * counts[np.arange(len(counts)) != most].max(initial=0)):
+        return -1
+    agreeing = SAME_PERSON * distinct(numbers[others])
+    for values in told:
+        is_mixed = np.bincount(values[held]).max() * SAME_PERSON < counts[most]
+        if is_mixed and distinct(numbers[others], values[others]) <= agreeing:
+            return most
+    return -1
+
+
+def agree_by_years(years: np.ndarray, keys: np.ndarray, grow: bool) -> bool:
+    """Whether records of one year have one key more often than those of neighbouring years; where
+    people grow, less often. years: (n,) float64, of which those that are none are left out.
+    """
+    is_year = np.abs(years) < MOST_KEYS
+    ranks = np.floor(years[is_year]).astype(np.int64)
+    return len(ranks) > 0 and agree_beyond_neighbours(ranks - ranks.min(), keys[is_year], grow)
+
+
+def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = False) -> bool:
+    """Whether records of one rank have one key more often than records of neighbouring ranks, or
+    these more often than those.
+
+    ranks, keys: (n,) of each record. swap: whether it is the neighbours that agree. A rank of far
+    more records than its neighbours may stand for an unknown birth, and is left out.
     """
     is_dense = keys.max() < len(keys)
     key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
@@ -180,6 +210,8 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
     own, near = (held - 1) / (records - 1), alike / beside
     agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
     again = float((held * (own - near) * (records - 1)).sum())
+    if swap:  # as some siblings do, too, who are a year apart
+        agree, chance, again = chance, agree, -again / 3
     # by how much it varies: by pairs, and where many pairs share a record, by records
     by_pairs = max(chance * (1 - chance), 1 / len(keys))
     by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())

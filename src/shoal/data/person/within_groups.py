@@ -31,9 +31,11 @@ from shoal.data.person.columns import (
     JOINED,
     LETTERED,
     MANY,
+    MOST_WAVES,
     NEARLY_ALL,
     NEVER,
     NO_NUMBERS,
+    OFTEN,
     PARTED,
     STRONG,
     PersonColumn,
@@ -48,7 +50,6 @@ MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
-MOST_WAVES = 60  # of a panel, or questions, or trials
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
 STEMS = [JOINED] + [
@@ -63,7 +64,6 @@ _ENDS_IN_DAY = f"{_DAY}$"
 _BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
 _WAVES = r"^(?i)((19|20)\d\d|(t|v|w|m|y|visit|wave|time|ses|week|month|year)[-_ ]?\d{1,2})[-_/.:# ]"
 """What keys begin with that stand in several records each: a year or a visit, but no centre."""
-OFTEN = 1.5  # records of each of whom keys begin with, on average
 PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
 from shoal.data.findings import listed_rows
 from shoal.data.numbers import LastNumbers, parse_numbers
-from shoal.data.person.people import mixed
+from shoal.data.person.people import mixed, shared_by_several
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts
@@ -193,6 +193,8 @@ def _rows_apart(
     bare = rows_lacking(audited, len(audited) // 2 + 1)
     if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
         bare = bare[:0]  # not the last few of all
+    kept = [title for title in table.names if name_of(title).kind in ("sex", "birth")]
+    told = [table.column(title).codes for title in kept]
     tests: dict[str, int] = {}
     parts = _Parts.of(half_bare, audited)
     sums = np.zeros(len(half_bare), dtype=np.int64)
@@ -204,6 +206,10 @@ def _rows_apart(
         heads.append(_head_cells(column, model.no_names))
         if column.title in removed:
             called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
+            if column.title in model.subject_columns:
+                most = shared_by_several(column.codes, told)
+                is_number = most >= 0 and re.search(r"\d", column.texts[most])
+                called |= (column.codes == most) & bool(is_number)
             tests[column.title] = int((called & ~(named & guests)).sum())
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))

@@ -1,0 +1,150 @@
+"""Who recurs without a number that shows it: people whose records agree on a profile or on their
+names.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from shoal.data.person.candidates import COMMON, CROSSING, MOST_ROWS, STEADY, Candidate
+from shoal.data.person.columns import MANY, MOST_WAVES, OFTEN, PersonColumn
+from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years, distinct
+
+
+def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
+    """The columns that describe a person together, the most first."""
+    told = [c for c in columns if c.varies and not c.name.is_of_other]
+    # birth and age hang together, as places do
+    births = [c for c in told if c.name.kind in ("birth", "age")]
+    places = [c for c in told if c.name.is_place]
+    birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
+    person = [*birth, *(c for c in told if c.name.kind == "sex")]
+    kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
+    named = [c for c in told if c.is_name and person][:1]
+    profiles = dict.fromkeys((*person, *more) for more in (place, kept, named, []))
+    return sorted(filter(None, profiles), key=len, reverse=True)
+
+
+def recurring(columns: Sequence[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
+    """The columns by which people recur in these rows, if they do. rows: one record of each number,
+    or all records where nothing numbers people.
+
+    All rows are counted: of some, drawn by their numbers, hardly two would be of one person. Those
+    who grow older from one record to the next recur by the rest of a profile.
+    """
+    profiles = profiles_of(columns)
+    found = next((profile for profile in profiles if recur(profile, rows)), ())
+    waves = [c for c in columns if c.says_when]
+    return found or next((rest for one in profiles if (rest := _older(one, rows, waves))), ())
+
+
+def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
+    """Whether records of one birth, or of one value of what tells most apart, agree on the rest of
+    a profile far more often than records of neighbouring births.
+
+    Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
+    among neighbours, too; a person's own records agree, however many others have their birth.
+    """
+    has_values = np.logical_and.reduce([c.people.is_value[rows] for c in profile])
+    rows = rows if has_values.all() else rows[has_values]
+    first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
+    others = [c.people.among(rows) for c in profile if c is not first]
+    tried = [(first.ranks_among(rows), others)] if others else []
+    if first.name.kind == "birth":
+        year, day = first.birthdays_among(rows)
+        tried.append((day, [year, *others]))
+    return len(rows) > 0 and any(
+        agree_beyond_neighbours(one, People.together(rest).keys) for one, rest in tried
+    )
+
+
+def _older(
+    profile: Sequence[PersonColumn], rows: np.ndarray, waves: Sequence[PersonColumn]
+) -> tuple[PersonColumn, ...]:
+    """The rest of a profile but for an age, if people recur by it who grow older: records of
+    neighbouring ages agree on it rather than those of one age, or those of one birth do, by the age
+    and the year or number of a wave, or those of four years, as a birth may be off by one.
+    """
+    first, *others = profile
+    # children's height grows, too
+    rest = tuple(c for c in others if not c.name.has("body"))
+    if first.name.kind not in ("birth", "age") or all(c.name.kind == "sex" for c in rest):
+        return ()
+    alike = People.together([c.people.among(rows) for c in rest])
+    some = alike.sampled(4 * MOST_ROWS)  # all records of those who agree
+    rows, keys = rows[some], alike.keys[some]
+    ages = first.numbers_among(rows)
+    births = [wave.years_among(rows) - ages for wave in waves if first.name.kind == "age"]
+    tried = [(ages, True), (ages / 2, True), *((one, False) for one in (ages / 4, *births))]
+    is_found = any(agree_by_years(years, keys, grow) for years, grow in tried)
+    return rest if is_found else ()
+
+
+def in_turns(columns: Sequence[PersonColumn]) -> tuple[PersonColumn, ...]:
+    """The columns that change only where another one begins anew, as those of who stands in several
+    rows one below another, by eyes or times, if age or birth and all else that is personal do.
+    """
+    for turn in columns:
+        begins = begins_of_turns(turn)
+        if not begins.any():
+            continue
+        steady = [c for c in columns if c is not turn and _changes_at(begins, c.people.keys)]
+        personal = [c for c in columns if c is not turn and c.name.is_personal]
+        births = [c.people.keys[begins] for c in personal if c.name.kind in ("birth", "age")]
+        if {*personal} <= {*steady} and any(not _go_round(ages) for ages in births):
+            return tuple(steady)
+    return ()
+
+
+def begins_of_turns(column: PersonColumn) -> np.ndarray:
+    """(n,) bool, the rows where a few values that follow one another always in the same order begin
+    anew, as `left, right, left, right` does; none of a column of others.
+    """
+    keys, values = column.people.keys, column.people.first
+    none = np.zeros(len(keys), dtype=bool)
+    if not column.has_few(MOST_WAVES) or column.lacking:
+        return none
+    place = np.zeros(column.people.room, dtype=np.int64)
+    place[keys[values]] = np.arange(len(values))
+    for some in (keys[:1_000], keys):  # most columns show by the first that they are others
+        places = place[some]
+        begins = places == 0
+        if not (begins[1:] | (np.diff(places) == 1)).all():
+            return none
+    return begins if MANY <= begins.sum() <= len(keys) / OFTEN else none
+
+
+def _go_round(values: np.ndarray) -> bool:
+    """Whether nearly each repeats and is followed by the same one, as in tables of all groups."""
+    seen = OFTEN * distinct(values)
+    return distinct(values[1:], values[:-1]) < seen < len(values)
+
+
+def _changes_at(begins: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether values change only at the rows where something begins, and mostly there."""
+    is_same = keys[1:] == keys[:-1]
+    within, between = is_same[~begins[1:]].mean(), is_same[begins[1:]].mean()
+    return bool(between <= COMMON and within - between >= STEADY * (1 - between))
+
+
+def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
+    """First and last name, with the birth if there is one, or initials and the birth, which tells
+    them apart; None where they are not of one person.
+
+    Two columns count where people recur by them.
+    """
+    varied = {c.name.kind: c for c in reversed(columns) if c.varies}
+    first, birth = varied.get("first"), varied.get("birth")
+    last = varied.get("last") or varied.get("name")
+    if last is None or (first is None and birth is None):
+        return None
+    tried = [(first, last, birth), (first, last) if first else (last, birth)]
+    for parts in (tuple(filter(None, some)) for some in tried):
+        found = Candidate.together(*parts)
+        if first is None and found.people.distinct < CROSSING * last.people.distinct:
+            continue
+        if not found.people.repeated or found.weigh(columns).is_contradicted:
+            continue
+        if len(parts) > 2 or recur(parts, np.arange(len(found.people.keys))):
+            return found
+    return None
