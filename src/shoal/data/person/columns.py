@@ -413,14 +413,15 @@ def may_be_of_people(column: PersonColumn) -> bool:
         is_code = token not in FULL_NAMES and not column.is_of_phrases
         is_of_one_form = token or (column.length and not column.lacks_digits)
         return is_code and _nearly_all_repeat(column, inf if is_of_one_form else MOST_OF_ONE)
-    is_of_few = runs_over_people(column, MOST_OF_ONE)
-    return is_of_few or (runs_over_people(column, inf) and not _is_measured(column))
+    is_of_any = runs_over_people(column, inf)
+    return is_of_any and (_nearly_all_repeat(column, MOST_OF_ONE) or not _is_measured(column))
 
 
 def _is_measured(column: PersonColumn) -> bool:
     """Whether neighbouring numbers have about as many records, as those of a measure have."""
     numbers = column.numbers_among(np.flatnonzero(column.people.is_value))
-    counts = np.unique(numbers, return_counts=True)[1]
+    counted = pl.Series("number", numbers).value_counts().sort("number")
+    counts = counted["count"].to_numpy().astype(np.int64)
     return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
 
 
