@@ -28,6 +28,7 @@ FEWEST = 10  # distinct values, and repeats, below which a name must say more
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_OF_RUNNING = 30  # records of one whom a running number stands for
+MANY_ROWS = 200_000  # that show how many records each number has
 MOST_OF_ONE = 100  # records of one, up to which words and measures may be of people
 MOSTLY = 0.7  # share of people who recur, where a number stands for people
 MOST_EXACT = 1 << 53  # among floating-point numbers
@@ -419,7 +420,8 @@ def may_be_of_people(column: PersonColumn) -> bool:
 
 def _is_measured(column: PersonColumn) -> bool:
     """Whether neighbouring numbers have about as many records, as those of a measure have."""
-    numbers = column.numbers_among(np.flatnonzero(column.people.is_value))
+    rows = np.flatnonzero(column.people.is_value)
+    numbers = column.numbers_among(rows[:: len(rows) // MANY_ROWS + 1])
     counted = pl.Series("number", numbers).value_counts().sort("number")
     counts = counted["count"].to_numpy().astype(np.int64)
     return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
