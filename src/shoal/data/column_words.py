@@ -162,6 +162,7 @@ _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер"
 """How the names of numbers begin or end, the longer of two first."""
 
 _INITIALS = re.compile(r"\b([^\W\d_])\.([^\W\d_])\.([^\W\d_])\b")
+_BEFORE_ID = re.compile(r"(?<=[A-Z]{2})(?=id\b)")
 _SEXES = (*map(tuple, "mf fm mw wm hf fh mv vm mwd fmd".split()),)
 """The letters of the sexes, by which a column is named."""
 
@@ -368,7 +369,7 @@ class ColumnName:
 @lru_cache(maxsize=4096)
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
-    text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", name))
+    text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", _BEFORE_ID.sub("_", name)))
     words = words_of(_NUMBER_SIGN.sub(" nr ", _COUNT_SIGN.sub("num ", text)))
     if tuple(words) in _SEXES:
         return ColumnName(("sex",))

@@ -419,3 +419,68 @@ class LastNumbers(NamedTuple):
         for place in np.flatnonzero(is_middle.any(axis=0)):
             is_middle[:, place] &= (numbers == cells[place]).sum() == 1
         return is_sum | is_middle, are(low) | are(high)
+
+
+MANY_IN_ALL = 20
+MOST_OF_SPREAD = 0.05
+"""The greatest error of a mean, by the spread of its column, that hardly any number is within."""
+
+
+class Parts(NamedTuple):
+    """Rows that lack values, (m,) ascending, the first rows and the ends of what each may be
+    computed of, above it and below it, up to the next that lacks the same, and a number of what
+    they lack.
+    """
+
+    rows: np.ndarray
+    parts: tuple[tuple[np.ndarray, np.ndarray], ...]
+    forms: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, lacking: np.ndarray, records: int) -> "Parts":
+        """Rows of a table. lacking: (m,) whole numbers, equal where the same is lacking."""
+        forms = np.unique(lacking, return_inverse=True)[1]
+        order = np.argsort(forms, kind="stable")
+        is_alike, sorted_rows = np.diff(forms[order]) == 0, rows[order]
+        begins = np.zeros(len(rows), dtype=np.int64)
+        ends = begins + records
+        begins[order[1:]] = np.where(is_alike, sorted_rows[:-1] + 1, 0)
+        ends[order[:-1]] = np.where(is_alike, sorted_rows[1:], ends[:1])
+        return cls(rows, ((begins, rows), (rows + 1, ends)), forms)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def computed_in(self, texts: pl.Series, codes: np.ndarray) -> np.ndarray:
+        """(m,) int64, 1 where a row holds the sum of its part or of all other rows, beyond all
+        their numbers, or, as others that lack the same, its mean or number; -1 where it holds
+        another number. texts, codes: of a column, as of `Texts`.
+        """
+        numbers = np.append(parse_numbers(texts)[codes], 0)
+        cells = numbers[self.rows]
+        if not np.isfinite(cells).any():
+            return np.zeros(len(cells), dtype=np.int64)
+        is_number = np.isfinite(numbers)
+        most_error = MOST_OF_SPREAD * numbers[is_number].std()
+        numbers[~is_number] = 0
+        of_each = (numbers, numbers != 0, is_number)
+        sums, counts, held = (np.append(0, np.cumsum(one)) for one in of_each)
+        near = 1e-6 + 1e-9 * np.abs(sums[-1])
+        # all that a grand total is of hold it, too, and may hold subtotals
+        found = np.abs(np.outer((2, 3), cells) - sums[-1]).min(axis=0) < near
+        found &= (counts[-1] > MANY_IN_ALL) & (cells == numbers.max()) & (cells > 0)
+        digits = texts.str.extract(r"[.,](\d+)$").str.len_chars().fill_null(0).to_numpy()
+        half = 0.5001 / 10.0 ** digits[codes[self.rows]]
+        alike = np.bincount(self.forms)[self.forms]
+        may_be_mean = (alike > 2) & (half <= most_error)
+        for begins, ends in self.parts:
+            part, count, all_held = (one[ends] - one[begins] for one in (sums, counts, held))
+            greatest = np.maximum.reduceat(numbers, np.stack([begins, ends], axis=1).ravel())[::2]
+            is_sum = (np.abs(cells - part) < near) & (cells > greatest)
+            found |= is_sum & (count >= np.where(alike > 1, 3, MANY_IN_ALL))
+            is_mean = may_be_mean & (np.abs(cells * all_held - part) <= half * all_held)
+            found |= (is_mean | ((alike > 2) & (cells == ends - begins))) & (ends - begins > 2)
+        return np.where(found, 1, -np.isfinite(cells).astype(np.int64))
+
+    def computed(self, sums: np.ndarray) -> np.ndarray:
+        """The rows most of whose numbers are computed, as in nearly all rows that lack the same."""
+        is_usual = np.bincount(self.forms, sums > 0) >= 0.75 * np.bincount(self.forms)
+        return self.rows[(sums > 0) & is_usual[self.forms]]

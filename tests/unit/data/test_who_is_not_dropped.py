@@ -429,6 +429,29 @@ def test_what_repeats_in_most_records_under_an_unknown_title_is_at_least_doubted
     assert asked(one_each) == []
 
 
+@pytest.mark.parametrize("title", ["NMI", "trackable", "home", "Haushalt", "foyer"])
+@pytest.mark.parametrize("form", ["MAC{:06}", "63{:02}A7", "{}"])
+@pytest.mark.parametrize("each", [40, 101, 400])
+def test_numbers_and_codes_under_unknown_titles_are_doubted_however_many_records_each_has(
+    title, form, each
+):
+    frame = records(title, 60, each, form) | {"hour": any_of(60 * each, *range(24))}
+    assert answer(frame).doubted == (title,)
+    assert answer(frame | {"region": np.char.str_len(frame[title])}).doubted == (title,)
+    assert not answer(frame | {"sex": any_of(60 * each, *"FM")}).doubted
+
+
+def test_an_id_behind_capitals_is_asked_about_however_many_records_each_has():
+    frame = records("LCLid", 60, 150, "MAC{:06}")
+    assert asked(frame | {"hour": any_of(9000, *range(24))}) == [("LCLid",)]
+
+
+def test_measures_from_one_on_and_words_in_many_records_are_not_doubted():
+    measured = np.random.default_rng(8).gamma(3, 8, 20_000).astype(int) + 1
+    frame = {"km": measured, "make": any_of(20_000, *FIRST), "origin": any_of(20_000, *LETTERS)}
+    assert answer(frame).doubted == ()
+
+
 def test_measures_and_remarks_under_unknown_titles_are_not_doubted():
     frame = {"rank": any_of(600, *range(1, 60)), "remark": any_of(600, *FIRST)}
     remarks = np.array([f"{one} seemed {two}" for one in LETTERS for two in LETTERS])

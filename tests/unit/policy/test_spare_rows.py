@@ -109,6 +109,51 @@ def test_sums_among_the_rows_are_said_whatever_they_are_called(word, grand):
         assert looks_of(rows, policy_of("identifier")) == ["1 row looks"]
 
 
+@pytest.mark.parametrize("word", ["", "x", "Basel Qwerty"])
+@pytest.mark.parametrize("where", ["above", "below"])
+@pytest.mark.parametrize("statistic", ["sum", "mean", "rounded", "number"])
+def test_what_is_computed_of_each_part_is_said_above_it_and_below_it(word, where, statistic):
+    drawn, groups = random.Random(1), []
+    for group in "ABCDE":
+        some = [a_person(drawn.randrange(1000)) | {"city": group} for _ in range(11)]
+        numbers = [int(row["total"]) for row in some]
+        mean = sum(numbers) / len(numbers)
+        told = {"sum": sum(numbers), "mean": f"{mean:.1f}", "rounded": round(mean), "number": 11}
+        total = {**NOTHING, "city": word or group, "total": str(told[statistic])}
+        groups.append([total, *some] if where == "above" else [*some, total])
+    assert looks_of([row for some in groups for row in some], policy_of("identifier")) == [
+        "5 rows look"
+    ]
+    others = [{**a_person(drawn.randrange(1000)), "age": "", "sex": ""} for _ in range(5)]
+    rows = [row for one, some in zip(others, groups, strict=True) for row in [*some[1:-1], one]]
+    assert said_of(rows, policy_of("identifier")) == []
+
+
+ALL_OF = "All|ALL|Alle|Overall|Whole ward|Station gesamt|Hospital Total|All Basel|Basel (all)"
+
+
+@pytest.mark.parametrize("word", ALL_OF.split("|"))
+@pytest.mark.parametrize("place", [0, 30, 60])
+def test_a_row_of_all_is_said_where_it_lacks_a_value(word, place):
+    row = {**PEOPLE[0], "sex": "", "age": "47", "city": word}
+    rows = [*PEOPLE[:place], row, *PEOPLE[place:]]
+    assert looks_of(rows, policy_of("identifier")) == ["1 row looks"]
+    complete = [*PEOPLE, {**PEOPLE[0], "city": word}]
+    if not {"total", "gesamt"} & {*word.lower().split()}:
+        assert said_of(complete, policy_of("identifier")) == []
+
+
+@pytest.mark.parametrize("place", [0, 30, 60])
+def test_a_row_of_zeros_is_said_unless_they_may_be_answers(place):
+    zeros = dict.fromkeys(ROLES, "0")
+    for row in (zeros, {**zeros, "pid": "P99"}):
+        rows = [*PEOPLE[:place], row, *PEOPLE[place:]]
+        assert looks_of(rows, policy_of()) == ["1 row looks"]
+    answers = [{**row, "sex": "01"[i % 2], "ill": "0", "city": "0"} for i, row in enumerate(PEOPLE)]
+    assert said_of([*answers, zeros], policy_of()) == []
+    assert said_of([*PEOPLE, {**zeros, "pid": "P99", "age": "20"}], policy_of()) == []
+
+
 STATISTICS = "SD|Std|Std.abw.|Min|MAX|N|n|count|Anzahl|Ecart type|Écart-type|Std. Dev.|75%|Q1"
 
 
@@ -308,6 +353,7 @@ def test_answers_on_a_scale_and_flags_are_not_taken_for_statistics():
 
 
 TESTS = "TEST001|ZZTEST|DUMMY|Test Patient|Mustermann, Max|Beispiel|Example|Demo Patient|XXX"
+TESTS += "|John Doe|Doe, Jane|Mickey Mouse|Training Patient|Fake Person|TESTFALL|DO NOT USE"
 
 
 @pytest.mark.parametrize("test", TESTS.split("|"))
@@ -382,7 +428,9 @@ def test_a_first_row_of_what_can_be_reached_is_said(label, marks, place):
         assert looks_of(pl.DataFrame([first, *rows[1:]]), policy) == []
 
 
-@pytest.mark.parametrize("pid", ["Testa", "Latest", "Contesti", "protest 9", "what a lab test is"])
+@pytest.mark.parametrize(
+    "pid", ["Testa", "Latest", "Contesti", "protest 9", "what a lab test is", "John Doering"]
+)
 def test_names_that_hold_the_letters_and_tables_of_tests_raise_no_alarm(pid):
     assert said_of([*PEOPLE, {**a_person(1), "pid": pid}], policy_of()) == []
     tests = [{**row, "pid": f"TEST{i}"} for i, row in enumerate(PEOPLE)]

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ FEWEST = 10  # distinct values, and repeats, below which a name must say more
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_OF_RUNNING = 30  # records of one whom a running number stands for
-MOST_OF_ONE = 100  # records of one, up to which an unknown title may be of people
+MANY_ROWS = 200_000  # that show how many records each number has
+MOST_OF_ONE = 100  # records of one, up to which words and measures may be of people
 MOSTLY = 0.7  # share of people who recur, where a number stands for people
 MOST_EXACT = 1 << 53  # among floating-point numbers
 MOST_WAVES = 60  # of a panel, or questions, or trials
@@ -414,18 +416,32 @@ def parts_of(texts: pl.Series, pattern: str) -> pl.Series:
 
 def may_be_of_people(column: PersonColumn) -> bool:
     """Whether nearly all values have several records under a title that says of nothing else, and
-    are running numbers, numbers with gaps or codes, as measures are not.
+    are running numbers, numbers with gaps or codes, as measures are not. Words and what may be a
+    measure have few records each.
     """
     name, (written, token) = column.name, column.look
+    if name.kind == "group" and name.ends("smallest"):
+        return column.may_number and column.has_values(MANY) and column.repeats(FEWEST)
     if name.kind not in ("", "number") or name.has("measure", "body") or column.counts_only:
         return False
     if written == "text" and not column.is_grouped:
         is_code = token not in FULL_NAMES and not column.is_of_phrases
-        return is_code and _nearly_all_repeat(column, MOST_OF_ONE)
-    return runs_over_people(column, MOST_OF_ONE)
+        is_of_one_form = token or (column.length and not column.lacks_digits)
+        return is_code and _nearly_all_repeat(column, inf if is_of_one_form else MOST_OF_ONE)
+    is_of_any = runs_over_people(column, inf)
+    return is_of_any and (_nearly_all_repeat(column, MOST_OF_ONE) or not _is_measured(column))
 
 
-def runs_over_people(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
+def _is_measured(column: PersonColumn) -> bool:
+    """Whether neighbouring numbers have about as many records, as those of a measure have."""
+    rows = np.flatnonzero(column.people.is_value)
+    numbers = column.numbers_among(rows[:: len(rows) // MANY_ROWS + 1])
+    counted = pl.Series("number", numbers).value_counts().sort("number")
+    counts = counted["count"].to_numpy().astype(np.int64)
+    return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
+
+
+def runs_over_people(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
     """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
     one have a few records, up to this number.
     """
@@ -437,14 +453,14 @@ def runs_over_people(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
     return bool(is_running or leaves_out(column, most))
 
 
-def _are_of_few(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
+def _are_of_few(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
     """Whether it holds whole numbers that nearly all have a few records, as people do."""
     is_whole = column.may_number and column.look.kind == "int"
     is_number = is_whole or column.is_grouped
     return is_number and not column.name.has("amount") and _nearly_all_repeat(column, most)
 
 
-def _nearly_all_repeat(column: PersonColumn, most: int) -> bool:
+def _nearly_all_repeat(column: PersonColumn, most: float) -> bool:
     """Whether it has many values, of which nearly all have several records, up to this number."""
     if column.seen <= MANY:
         return False
@@ -456,7 +472,7 @@ def _nearly_all_repeat(column: PersonColumn, most: int) -> bool:
     return bool(np.mean((counts > 1) & (counts <= most)) >= MOSTLY)
 
 
-def leaves_out(column: PersonColumn, most: int = MOST_OF_RUNNING) -> bool:
+def leaves_out(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
     """Whether its numbers repeat as those of people do and leave out far more between them than a
     measure that repeats as often would; what is mostly round is a price.
     """

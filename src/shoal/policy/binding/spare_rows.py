@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
 from shoal.data.findings import listed_rows
-from shoal.data.numbers import LastNumbers, parse_numbers
+from shoal.data.numbers import LastNumbers, Parts, parse_numbers
 from shoal.data.person.people import mixed, shared_by_several
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
@@ -25,14 +25,17 @@ from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
-_TOTAL, _STATISTIC, _PERSON = (
+_TOTAL, _STATISTIC, _ALL, _PERSON = (
     rf"(?i)(^|[\W_])({'|'.join(sorted(meanings()[one]))})([\W_]|$)"
-    for one in ("total", "statistic", "person")
+    for one in ("total", "statistic", "all", "person")
 )
 _COUNT_BEHIND = re.compile(r"\s*[:(=]\s*(n\s*=)?[\s\d.,]*\)?$", re.IGNORECASE)
-_ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"] | meanings()["nobody"]))
+_ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"] | meanings()["nobody"])).replace(
+    "-", r"\W+"
+)
 _NO_NAME = f"{_TOTAL}|{_PERSON}|{_ANY_TEST}"
 NEARLY_ALL = 0.9
+_ZERO = r"^0([.,]0*)?$"
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
 """Rows at the end of a table among which statistics of those above them stand."""
@@ -44,6 +47,8 @@ TAKE_OUT = "take out of the data what is nobody, then publish"
 _NOTE = r"\p{L}.*[ :=]"
 MOST_TESTS, MOST_WORDS = 0.1, 3
 """The share of texts that are called tests among ordinary ones, and the words of such a call."""
+FEWEST_LACKING, MOST_PARTS = 2, 10_000
+"""Values that a row lacks that may be a sum or a mean of others, and such rows."""
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
 
@@ -159,7 +164,7 @@ def _is_test(text: str) -> bool:
     words = [fold(word) for word in words_of(text) if not word.isdigit()]
     is_nobody = nobody & {*words} and {*words} <= nobody | people | known["number"] | {"n", "a"}
     rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
-    is_test = any({"", *people} & {*rest} for rest in rests)
+    is_test = "-".join(words) in tests or any({"", *people} & {*rest} for rest in rests)
     return len(words) <= MOST_WORDS and bool(is_test or is_nobody)
 
 
@@ -196,11 +201,22 @@ def _rows_apart(
     kept = [title for title in table.names if name_of(title).kind in ("sex", "birth")]
     told = [table.column(title).codes for title in kept]
     tests: dict[str, int] = {}
-    parts = _Parts.of(half_bare, audited)
-    sums = np.zeros(len(half_bare), dtype=np.int64)
+    some = rows_lacking(audited, min(half, FEWEST_LACKING))
+    some = some if len(some) <= MOST_PARTS else half_bare
+    lacking_of = mixed(*(one.is_none[one.column.codes[some]] for one in audited))
+    parts = Parts.of(some, lacking_of, table.records)
+    sums = np.zeros(len(parts.rows), dtype=np.int64)
     zeros, others = (np.zeros(len(bare), dtype=np.int64) for _ in range(2))
+    nil, odd_nil = (np.zeros(table.records, dtype=np.int32) for _ in range(2))
     for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
+        is_nil = column.texts.str.contains(_ZERO)
+        if is_nil.any() and column.title not in removed:
+            are_nil = column.rows_called(is_nil)
+            nil += are_nil
+            # zeros among words
+            is_odd = column.texts.str.contains(f"^(?:{_NUMBER.pattern})$").sum() == is_nil.sum()
+            odd_nil += are_nil if is_odd and are_nil.sum() <= MOST_HEADS else 0
         totals = _totals(column, (lacking, half_bare), column.title in removed)
         found += (rows[~named[rows]] for rows in totals)
         heads.append(_head_cells(column, model.no_names))
@@ -213,12 +229,12 @@ def _rows_apart(
             tests[column.title] = int((called & ~(named & guests)).sum())
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
-        if len(half_bare) and column.title not in removed:
-            sums += parts.sums_in(column)
+        if len(sums) and column.title not in removed:
+            sums += parts.computed_in(column.texts, column.codes)
         if len(bare):
             found.append(bare[_are_unlike(column, bare, model.no_names)])
             cells = column.texts.gather(column.codes[bare])
-            is_zero = cells.str.contains(r"^0([.,]0*)?$").to_numpy()
+            is_zero = cells.str.contains(_ZERO).to_numpy()
             zeros += is_zero
             others += ~is_zero & ~cells.is_in(no_values).to_numpy()
         if 0 < len(empty) <= MOST_NOTES:
@@ -228,6 +244,7 @@ def _rows_apart(
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
     found += [table.records - 1 - _computed_rows(below), bare[(zeros > 0) & (others == 0)]]
     found.append(np.flatnonzero([*map(_is_head, zip(*heads, strict=True))]))
+    found.append(np.flatnonzero((odd_nil > 1) & (nil == len({*table.names} - removed))))
     found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)], parts.computed(sums)]
     return np.unique(np.concatenate(found)), tests
 
@@ -278,11 +295,12 @@ def _is_head(cells: Sequence[str]) -> bool:
 
 def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iterator[np.ndarray]:
     """The rows that a column calls a total, alone or of another of its values, where it names
-    people, the call is the only one or all such rows lack a value; and those that it calls a count
-    or a mean of another value, if they lack half of all. bare: the rows that lack one, and half.
+    people, the call is the only one or all such rows lack a value; and those that it calls all, if
+    they lack one, or a count or a mean of another value, if they lack half of all. bare: the rows
+    that lack one, and half.
     """
     plain = column.without_marks
-    for word, needed in zip((_TOTAL, _STATISTIC), bare, strict=True):
+    for word, needed in zip((_TOTAL, _STATISTIC, _ALL), (*bare, bare[0]), strict=True):
         some = plain.str.contains(word).arg_true().to_list()
         values = plain.str.to_lowercase().str.replace_all(r"[\W_]+", " ") if some else plain
         for cell in some if len(some) <= MOST_NOTES else []:
@@ -295,11 +313,12 @@ def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iter
 
 def _is_total(text: str, values: pl.Series) -> bool:
     """Whether a text is a word for totals, or another one of these values with such a word or with
-    one for a statistic; a count may stand behind it.
+    one for a statistic; a count may stand behind it, and a word for a group beside it.
     """
-    total, beside = meanings()["total"], meanings()["beside_total"]
+    known = meanings()
+    total, beside = known["total"] | known["all"], known["beside_total"] | known["group"]
     words = re.findall(r"[^\W_]+", _COUNT_BEHIND.sub("", text).lower())
-    rest = [word for word in words if word not in total | meanings()["statistic"]]
+    rest = [word for word in words if word not in total | known["statistic"]]
     joined = next((i for i, word in enumerate(rest) if word not in beside), len(rest))
     is_alone = joined == len(rest) and (bool(rest) or not total.isdisjoint(words))
     named = [" ".join(rest[i:]) for i in range(joined + 1) if rest[i:]]
@@ -388,50 +407,6 @@ def _computed_rows(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     begun = np.flatnonzero(np.diagonal(is_odd | (is_end & (empty > 1) & (empty >= texts - 1))))
     first = begun[-1] if len(begun) else -1
     return np.flatnonzero((is_odd | is_end)[first, : first + 1])
-
-
-class _Parts(NamedTuple):
-    """Rows that lack values, (m,) ascending, the first rows of what each may be the sum of, below
-    the one before it that lacks the same, and a number of what they lack.
-    """
-
-    rows: np.ndarray
-    begins: np.ndarray
-    forms: np.ndarray
-
-    @classmethod
-    def of(cls, rows: np.ndarray, columns: Sequence[Described]) -> "_Parts":
-        empty = [one.is_none[one.column.codes[rows]] for one in columns]
-        forms = np.unique(mixed(*empty), return_inverse=True)[1]
-        order, begins = np.argsort(forms, kind="stable"), np.zeros(len(rows), dtype=np.int64)
-        begins[order[1:]] = np.where(np.diff(forms[order]) == 0, rows[order[:-1]] + 1, 0)
-        return cls(rows, begins, forms)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def sums_in(self, column: Texts) -> np.ndarray:
-        """(m,) int64, 1 where a row holds the sum of its part or of all other rows, beyond all
-        their numbers, -1 where it holds another number.
-        """
-        cells = parse_numbers(column.texts.gather(column.codes[self.rows]))
-        if not np.isfinite(cells).any():
-            return np.zeros(len(cells), dtype=np.int64)
-        numbers = np.append(parse_numbers(column.texts)[column.codes], 0)
-        numbers[~np.isfinite(numbers)] = 0
-        sums, counts = (np.append(0, np.cumsum(one)) for one in (numbers, numbers != 0))
-        part, count = (one[self.rows] - one[self.begins] for one in (sums, counts))
-        ends = np.stack([self.begins, self.rows], axis=1).ravel()
-        near = 1e-6 + 1e-9 * np.abs(sums[-1])
-        is_sum = (np.abs(cells - part) < near) & (cells > np.maximum.reduceat(numbers, ends)[::2])
-        is_sum &= count >= np.where(np.bincount(self.forms)[self.forms] > 1, 3, MANY_BELOW)
-        # all that a grand total is of hold it, too, and may hold subtotals
-        is_whole = np.abs(np.outer((2, 3), cells) - sums[-1]).min(axis=0) < near
-        is_whole &= (counts[-1] > MANY_BELOW) & (cells == numbers.max()) & (cells > 0)
-        return np.where(is_sum | is_whole, 1, -np.isfinite(cells).astype(np.int64))
-
-    def computed(self, sums: np.ndarray) -> np.ndarray:
-        """The rows most of whose numbers are sums, as in nearly all rows that lack the same."""
-        is_usual = np.bincount(self.forms, sums > 0) >= 0.75 * np.bincount(self.forms)
-        return self.rows[(sums > 0) & is_usual[self.forms]]
 
 
 def _are_unlike(column: Texts, rows: np.ndarray, no_names: Iterable[str]) -> np.ndarray:
