@@ -3,14 +3,10 @@
 read > bind > encode, once; then for every k and every method: partition > repair > recode > audit
 """
 
-import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
 from typing import NamedTuple, Unpack, cast
 
 import numpy as np
@@ -31,7 +27,6 @@ from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors.frames import Frame
-from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
@@ -94,7 +89,7 @@ def compare(
         ks = [columns["k"]]
     if policy is None and columns.get("k") is None:
         columns["k"] = checked_ks(ks, None)[0]
-    policy = policy_of_call(cast("Frame", frame), policy, columns, "compare")
+    policy = policy_of_call(cast(Frame, frame), policy, columns, "compare")
     policy.refuse_two_tables("compare")
     if attack and policy.model.is_linked:
         raise InputError("attack: is for one table; leave it out, and audit a release instead")
@@ -110,7 +105,7 @@ def compare(
     if policy.model.is_linked:
         ground = _LinkedGround.of(frame, LinkedProblem(policy))
     else:
-        ground = _Ground.of(cast("Source", frame), policy, progress)
+        ground = _Ground.of(cast(Source, frame), policy, progress)
     policies = proposed_methods(ground.policy) if policies is None else policies
     settings = [_Setting(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
     settings = [setting for setting in settings if (setting.label, setting.k) not in skip]
@@ -262,8 +257,11 @@ class _Ground:
         """Runs the first setting of each method once, on the first records."""
         if firsts:
             few = self.first(max(WARM_UP, 4 * max(setting.k for setting in firsts)))
-            tried = tuple(self.bound.asked.again(setting.policy) for setting in firsts)
-            warm_up(Trial(*few, tried, self.compiled), progress)
+        for setting in firsts:
+            progress(f"warming up {setting.label}")
+            # whoever asks for the method gets the reason
+            with always(self.compiled), suppress(InfeasibleError, InputError):
+                find_classes(*few, self.bound.asked.again(setting.policy))
 
     def measured(self, setting: _Setting, row: Row, attack: bool) -> Row:
         """The row with its release as it is measured; raises InfeasibleError and InputError."""
@@ -307,96 +305,3 @@ def _row(ground: _Ground | _LinkedGround, setting: _Setting, attack: bool) -> Ro
         return ground.measured(setting, row, attack)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join(refused.said))
-
-
-# Warm up methods before they are timed; on a new machine, in two processes at once.
-#
-# Numba compiles one function at a time in a process, and keeps the code on disk. So once something
-# has to be compiled, a second process warms up the same methods from the last one on: where the two
-# meet, each loads what the other has compiled.
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A few records, on which every one of these methods runs once.
-
-    compiled: whether all their loops are compiled, or only those that can't run without.
-    """
-
-    matrix: Matrix
-    whole_table: Classes
-    problems: tuple[Problem, ...]
-    compiled: bool = True
-
-    def run(self, problem: Problem) -> None:
-        # whoever asks for the method gets the reason
-        with always(self.compiled), suppress(InfeasibleError, InputError):
-            find_classes(self.matrix, self.whole_table, problem)
-
-
-def warm_up(trial: Trial, progress: Progress) -> None:
-    """Runs every method once, so that nothing compiles or loads while time is taken."""
-    waiting = list(trial.problems)
-    with _helped(trial, waiting):
-        while waiting:
-            problem = waiting.pop(0)
-            progress(f"warming up {label_of(problem.policy)}")
-            trial.run(problem)
-
-
-@contextmanager
-def _helped(trial: Trial, waiting: Sequence[Problem]) -> Iterator[None]:
-    """Starts the second process when something is compiled while other methods still wait."""
-    helpers: list[subprocess.Popen[bytes]] = []
-    may_start = cores.threads() > 1 and not getattr(sys, "frozen", False)
-
-    def start() -> None:
-        nonlocal may_start
-        if may_start and waiting:
-            may_start = False
-            with suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
-                helpers.append(_start(pickle.dumps(trial)))  # at worst, nobody helps
-
-    try:
-        with on_compiling(start):
-            yield
-    finally:
-        for helper in helpers:
-            helper.kill()
-            helper.wait()
-
-
-@contextmanager
-def on_compiling(call: Callable[[], None]) -> Iterator[None]:
-    """Calls whenever Numba compiles a function; what is on disk already is not compiled."""
-    from numba.core import event
-
-    class Compiling(event.Listener):
-        def on_start(self, event: object) -> None:
-            call()
-
-        def on_end(self, event: object) -> None: ...
-
-    with event.install_listener("numba:compile", Compiling()):
-        yield
-
-
-def _start(trial: bytes) -> subprocess.Popen[bytes]:
-    helper = subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    Thread(target=helper.communicate, args=(trial,), daemon=True).start()
-    return helper
-
-
-def main() -> None:
-    trial = cast(Trial, pickle.load(sys.stdin.buffer))
-    for problem in reversed(trial.problems):
-        trial.run(problem)
-
-
-if __name__ == "__main__":
-    main()

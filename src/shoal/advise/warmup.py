@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from shoal.advise.compare import on_compiling
 from shoal.connectors import files
 from shoal.connectors.distinct_lines import lines_of
 from shoal.data.numba_kernels import always
@@ -93,11 +92,17 @@ def warm_up(
         if verb not in VERBS:
             raise InputError(f"verb '{verb}': compiles nothing; choose among {', '.join(VERBS)}")
     runs = [run for verb in VERBS if verb in (verbs or VERBS) for run in _runs(verb, every_method)]
-    compiled: list[None] = []
+    from numba.core import event
+
+    compiled: list[object] = []
+
+    class Compiling(event.Listener):
+        on_start = on_end = staticmethod(compiled.append)
+
     with (
         tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base,
         always(compiled=True),
-        on_compiling(lambda: compiled.append(None)),
+        event.install_listener("numba:compile", Compiling()),
     ):
         for number, run in enumerate(runs, start=1):
             by = f" by {run.method}" if run.method else ""
@@ -108,7 +113,7 @@ def warm_up(
             run.into(folder)
         if runs:  # which long texts need, and no table of a run is so long
             lines_of(np.frombuffer(b"a\n1\n", dtype=np.uint8), 2)
-    return len(compiled)
+    return len(compiled) // 2  # where each begins and ends
 
 
 def _runs(verb: str, every_method: bool) -> Iterator[_Run]:

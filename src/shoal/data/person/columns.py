@@ -269,12 +269,6 @@ class PersonColumn:
         return self.seen >= least or self.people.distinct >= least
 
     @property
-    def says_when(self) -> bool:
-        """Whether it may say in which year or wave a record was made."""
-        is_named = self.name.has("wave", "year") and self.seen <= MOST_WAVES
-        return self.varies and not self.name.is_personal and (is_named or self.look.kind == "time")
-
-    @property
     def counts_only(self) -> bool:
         """Whether it is named as a count, and not written as what tells people apart."""
         name = self.name

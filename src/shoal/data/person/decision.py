@@ -39,6 +39,7 @@ from shoal.data.person.recurrence import (
     profiles_of,
     recur,
     recurring,
+    says_when,
 )
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
@@ -418,7 +419,7 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
         return False
     steady = one.evidence.steady
     others = [c for c in telling if c not in one.parts]
-    kept = [c for c in others if not steady or c.title in steady or c.says_when]
+    kept = [c for c in others if not steady or c.title in steady or says_when(c)]
     return not recurring(kept, one.people.first)
 
 

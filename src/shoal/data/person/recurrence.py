@@ -34,8 +34,15 @@ def recurring(columns: Sequence[PersonColumn], rows: np.ndarray) -> tuple[Person
     """
     profiles = profiles_of(columns)
     found = next((profile for profile in profiles if recur(profile, rows)), ())
-    waves = [c for c in columns if c.says_when]
+    waves = [c for c in columns if says_when(c)]
     return found or next((rest for one in profiles if (rest := _older(one, rows, waves))), ())
+
+
+def says_when(column: PersonColumn) -> bool:
+    """Whether it may say in which year or wave a record was made."""
+    is_named = column.name.has("wave", "year") and column.seen <= MOST_WAVES
+    is_other = column.varies and not column.name.is_personal
+    return is_other and (is_named or column.look.kind == "time")
 
 
 def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
