@@ -493,7 +493,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     # games that players of a number each had are games of several
     kinds = ("event", "amount") if of_every_record(columns) else ("event", "amount", "occasion")
     happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
-    happens |= any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
     if shown := shown_by_codes(columns, happens):
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
-    return Answer(Verdict.NONE, may_recur=happens)
+    in_turn = any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
+    return Answer(Verdict.NONE, may_recur=happens or in_turn)
