@@ -108,6 +108,7 @@ def test_profiles_that_recur_are_asked_about_where_each_number_has_one_row(
     [
         *[("age sex zip", 1), ("wave age sex zip", 1), ("admitted age sex nationality", 1)],
         *[("age zip", 1), ("age sex zip", 0.1), ("wave age sex zip", 2), ("wave age sex zip", 0.5)],
+        *(("age sex zip nationality", years) for years in (0.5, 2, 3, 5)),
     ],
 )
 def test_who_recurs_in_a_panel_of_people_who_grow_older_is_asked_about(
@@ -118,6 +119,17 @@ def test_who_recurs_in_a_panel_of_people_who_grow_older_is_asked_about(
     assert who_is_a_person(several).verdict is Verdict.ASK
     one = who_is_a_person(visits(900, columns, rows=1, number=number, older=older))
     assert one.verdict is not Verdict.ASK
+
+
+@pytest.mark.parametrize("born", ["birth_year", "birth_date"])
+def test_namesakes_born_in_one_year_recur_if_they_are_many(born):
+    frame = visits(900, f"first_name last_name {born}", rows=1, number="").frame
+    copied = pl.when(pl.arange(0, 900) != 1)
+    names = ["first_name", "last_name", born]
+    one = frame.with_columns(copied.then(name).otherwise(pl.col(name).first()) for name in names)
+    verdicts = {"birth_year": Verdict.NONE, "birth_date": Verdict.ASK}
+    assert who_is_a_person(Table(one)).verdict is verdicts[born]
+    assert who_is_a_person(Table(pl.concat([frame, frame.head(300)]))).verdict is Verdict.ASK
 
 
 TURNS = {

@@ -220,7 +220,7 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = Fa
     by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
     beyond = agree - chance
     is_chance = beyond * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
-    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1) * chance)
+    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1 - swap) * chance)
     is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
     return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from shoal.data.person.candidates import COMMON, CROSSING, MOST_ROWS, STEADY, Candidate
-from shoal.data.person.columns import MANY, MOST_WAVES, OFTEN, PersonColumn
+from shoal.data.person.columns import FEWEST, MANY, MOST_WAVES, OFTEN, PersonColumn
 from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years, distinct
+
+STEPS = (1, 2, 3, 5)  # years from one wave to the next
 
 
 def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
@@ -21,7 +23,7 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
     named = [c for c in told if c.is_name and person][:1]
-    profiles = dict.fromkeys((*person, *more) for more in (place, kept, named, []))
+    profiles = dict.fromkeys((*person, *more) for more in ([*place, *kept], place, kept, named, []))
     return sorted(filter(None, profiles), key=len, reverse=True)
 
 
@@ -78,11 +80,14 @@ def _older(
     if first.name.kind not in ("birth", "age") or all(c.name.kind == "sex" for c in rest):
         return ()
     alike = People.together([c.people.among(rows) for c in rest])
+    if alike.distinct < FEWEST:
+        return ()
     some = alike.sampled(4 * MOST_ROWS)  # all records of those who agree
     rows, keys = rows[some], alike.keys[some]
     ages = first.numbers_among(rows)
     births = [wave.years_among(rows) - ages for wave in waves if first.name.kind == "age"]
-    tried = [(ages, True), (ages / 2, True), *((one, False) for one in (ages / 4, *births))]
+    tried = [(ages / step, True) for step in STEPS]
+    tried += [(one, False) for one in (ages / 4, *births)]
     is_found = any(agree_by_years(years, keys, grow) for years, grow in tried)
     return rest if is_found else ()
 
@@ -152,6 +157,7 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
             continue
         if not found.people.repeated or found.weigh(columns).is_contradicted:
             continue
-        if len(parts) > 2 or recur(parts, np.arange(len(found.people.keys))):
+        tells_apart = len(parts) > 2 and birth is not None and birth.look.kind == "time"
+        if tells_apart or recur(parts, np.arange(len(found.people.keys))):
             return found
     return None
