@@ -70,9 +70,9 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
 def _older(
     profile: Sequence[PersonColumn], rows: np.ndarray, waves: Sequence[PersonColumn]
 ) -> tuple[PersonColumn, ...]:
-    """The rest of a profile but for an age, if people recur by it who grow older: records of
-    neighbouring ages agree on it rather than those of one age, or those of one birth do, by the age
-    and the year or number of a wave, or those of four years, as a birth may be off by one.
+    """The rest of a profile but for an age, if people recur by it who grow older: records whose
+    ages are some years apart agree on it rather than those of one age, or those of one birth do, by
+    the age and the year or number of a wave, or those of four years, as a birth may be off by one.
     """
     first, *others = profile
     # children's height grows, too
@@ -143,7 +143,7 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     """First and last name, with the birth if there is one, or initials and the birth, which tells
     them apart; None where they are not of one person.
 
-    Two columns count where people recur by them.
+    Two columns, and a year of birth beside them, count where people recur by them.
     """
     varied = {c.name.kind: c for c in reversed(columns) if c.varies}
     first, birth = varied.get("first"), varied.get("birth")
