@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_771,
-    "logical lines": 74_986,
+    "lines": 117_769,
+    "logical lines": 74_985,
     "modules of more than 3 lines": 422,
     "lines of imports": 6_816,
     "percent of the biggest package": 12,

@@ -80,8 +80,6 @@ def _older(
     if first.name.kind not in ("birth", "age") or all(c.name.kind == "sex" for c in rest):
         return ()
     alike = People.together([c.people.among(rows) for c in rest])
-    if alike.distinct < FEWEST:
-        return ()
     some = alike.sampled(4 * MOST_ROWS)  # all records of those who agree
     rows, keys = rows[some], alike.keys[some]
     ages = first.numbers_among(rows)
@@ -89,7 +87,7 @@ def _older(
     tried = [(ages / step, True) for step in STEPS]
     tried += [(one, False) for one in (ages / 4, *births)]
     is_found = any(agree_by_years(years, keys, grow) for years, grow in tried)
-    return rest if is_found else ()
+    return rest if is_found and alike.distinct >= FEWEST else ()
 
 
 def in_turns(columns: Sequence[PersonColumn]) -> tuple[PersonColumn, ...]:

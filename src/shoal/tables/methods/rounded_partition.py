@@ -113,12 +113,10 @@ EXCHANGES = {
     "exchange": Exchange(1024, 8, 3, 0.0),
     "full": Exchange(1024, 16, 3, 0.5),
     "thorough": Exchange(1024, 16, 3, 0.5),
-    "far": Exchange(2048, 16, 3, 0.5),
+    "far": Exchange(2048, 12, 3, 0.5),
+    "wide": Exchange(2048, 16, 3, 0.5),
 }
-MANY_RECORDS = 50_000
-"""Of more, full exchanges look far where there are no hierarchies: .3 to .6 % less loss for 5 % of
-the time (Adult, 100,000 to a million records).
-"""
+MANY_RECORDS = 50_000  # of more, and no hierarchies, full exchanges look far: .1 to .4 % less lost
 WIDE_ATTRIBUTES = 32
 """From here on refine=auto leaves it at that, as annealing hardly finds near classes (40 attributes
 of the large census: .15 % less loss in 2 of 10 CPU seconds less).
@@ -318,7 +316,9 @@ class RoundedPartition(SearchingPartitioner):
         effort = self._effort.for_k_alone(matrix.records)
         if effort == "none" or len(starts) < 3:
             return columns[-1]
-        search = EXCHANGES["far" if self._looks_far(matrix) else effort]
+        if self._looks_far(matrix):
+            effort = "wide" if self._exchanges_alone(matrix) else "far"
+        search = EXCHANGES[effort]
         costs = costs_of(matrix)
         # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
         together = 3 if (matrix.base >= 0).any() else 2
