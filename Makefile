@@ -83,7 +83,8 @@ check: $(READY) ## lint, format, types
 bench: ## the figures that the docs claim, side by side with a floor or a peer
 	@# an environment of its own, with what a user installs: Numba starts slower where the tests' SciPy is there, too
 	@test -x $(BENCH)/python || $(PYTHON) -m venv .venv-bench
-	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse,postgres]' -e ./papers
+	$(BENCH)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuse,postgres,web]' -e ./papers
+	@tests/services/install-spark $(BENCH)/python || echo "Spark's benchmark will fail, and the others go on"
 	$(BENCH)/python benchmarks/run.py
 
 soak: export PYTHONPATH := src:tests

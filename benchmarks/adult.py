@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -53,7 +54,7 @@ def resampled(n: int, seed: int = 1, columns: Sequence[str] = COLUMNS) -> pl.Dat
     for name, width in JITTER.items():
         steps = rng.integers(-width, width + 1, n)
         if name in columns:
-            least, most = int(frame[name].min()), int(frame[name].max())
+            least, most = extent(frame[name])
             shaken.append(pl.Series(name, np.clip(drawn[name].to_numpy() + steps, least, most)))
     return drawn.with_columns(shaken)
 
@@ -63,9 +64,15 @@ def records(n: int | None, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
     return complete().select(columns) if n is None else resampled(n, columns=columns)
 
 
-def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict:
+def extent(column: pl.Series) -> tuple[int, int]:
+    """The least and the greatest of a column of integers, or of their text."""
+    numbers = column.cast(pl.Int64).to_numpy()
+    return int(numbers.min()), int(numbers.max())
+
+
+def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict[str, Any]:
     """Ordinals by descending frequency, numbers over the range of the data; income is sensitive."""
-    attributes: dict = {}
+    attributes: dict[str, Any] = {}
     for name in quasi:
         attributes[name] = {
             "role": "quasi",
@@ -76,7 +83,7 @@ def policy(quasi: tuple[str, ...], k: int, **more: object) -> dict:
     return {"version": 1, "attributes": attributes, "promises": promises, "other": "drop", **more}
 
 
-def declared(policy: dict, frame: pl.DataFrame) -> dict:
+def declared(policy: dict[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
     """The same policy with every order and domain spelled out, so that a release can be read
     without the original.
     """
@@ -86,16 +93,16 @@ def declared(policy: dict, frame: pl.DataFrame) -> dict:
             counts = frame[name].value_counts().sort(["count", name], descending=[True, False])
             attribute["order"] = counts[name].to_list()
         elif attribute.get("type") == "number":
-            attribute["domain"] = [int(frame[name].min()), int(frame[name].max())]
+            attribute["domain"] = list(extent(frame[name]))
     return {**policy, "attributes": attributes}
 
 
-def over_hierarchies(k: int) -> dict:
+def over_hierarchies(k: int) -> dict[str, Any]:
     """All eight over the hierarchies that ARX ships, `education` for its number; paths are relative
     to `DATA`.
     """
     names = [name.removesuffix("-num") for name in EIGHT]
-    attributes: dict = {
+    attributes: dict[str, Any] = {
         n: {"role": "quasi", "hierarchy": f"adult/hierarchies_arx/{n}.csv"} for n in names
     }
     attributes["income"] = {"role": "sensitive"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import adult
 import processes
@@ -70,7 +71,7 @@ def measure(asked: Asked) -> Result:
     )
 
 
-def _policy() -> dict:
+def _policy() -> dict[str, Any]:
     content = adult.declared(adult.policy(QUASI, K), adult.complete())
     content["attributes"].pop("income")
     content["attributes"][SENSITIVE] = {"role": "sensitive"}

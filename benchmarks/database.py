@@ -56,7 +56,9 @@ def _compared(
     label: str, files: tuple[str, str], tables: tuple[str, str, str], policy: Path, asked: Asked
 ) -> list[Figure]:
     original, release, again = tables
-    plain, inside, floor = [], [], []
+    plain: list[float] = []
+    inside: list[float] = []
+    floor: list[float] = []
     for turn in range(asked.repeats + 1):
         publish = ("-p", policy, "-q", "-o")
         runs = (

@@ -9,11 +9,13 @@ The release has to come into memory, so that is read, too: as often as a publish
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import polars as pl
 
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.session import opened, quoted
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import quoted
 
 
 def load(source: str, original: str) -> None:
@@ -54,4 +56,5 @@ def _write(frame: pl.DataFrame, address: str, key: bool) -> None:
 
 
 if __name__ == "__main__":
-    {"load": load, "copy": copy}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {"load": load, "copy": copy}
+    commands[sys.argv[1]](*sys.argv[2:])

@@ -187,7 +187,7 @@ def _real(repeats: int, nanoseconds: float, figure: Any) -> list[Any]:
         setting = {"method": "party-tds", "parties": 3, "qids": qids, "delay": 0, "k": k}
         runs, parts = [], []
         for _ in range(repeats):  # a run and its secure round share their moment
-            runs.append(measured.measure(setting))
+            runs.append(measured.fuse(setting)[0])
             each = _secure_round(measured, setting)
             parts.append((runs[-1]["rounds"] + 1) * each + runs[-1]["touched"] * nanoseconds / 1e9)
         seconds = tuple(run["seconds"] for run in runs)
@@ -221,9 +221,10 @@ def _secure_round(measured: Any, setting: Any, count: int = 12) -> float:
 
 def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.connectors.party.journal import Journal
+    from shoal.data.progress import no_progress
+    from shoal.fusion.conversation import Conversation
     from shoal.fusion.keys import Keys
     from shoal.fusion.limits import terms_of
-    from shoal.fusion.methods.party_tds import worth_bits
     from shoal.fusion.secure_rounds import MpycRounds
     from shoal.fusion.wire.link import PartyLink
     from shoal.policy.agreement import Agreement
@@ -231,21 +232,15 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     agreement = Agreement.load(folder / "parties.json")
     identity = Keys.of(name, folder).identity(name, agreement)
     others = [agreement.peer(other) for other in agreement.owners if other != name]
-    link = PartyLink(
-        identity,
-        others,
-        terms_of(agreement, name, 0),
-        Journal(folder / f"{name}.rounds"),
-        patience=60,
-    )
-    bits = worth_bits("gain-ratio", len(agreement.quasi))
-    rounds = MpycRounds(link, name, agreement.computing, len(agreement.owners), bits)
+    journal = Journal(folder / f"{name}.rounds")
+    link = PartyLink(identity, others, terms_of(agreement, name, 0), journal, patience=60)
+    rounds = MpycRounds(Conversation(name, agreement, link, journal, no_progress))
     link.establish()
     rounds.open()
     seconds = []
     for number in range(count):
         begun = time.monotonic()
-        rounds.maximum([1000 + number] * agreement.rule().ahead)
+        rounds.maximum([1000 + number] * agreement.rule().most_ahead)
         seconds.append(time.monotonic() - begun)
     link.finish()
     rounds.close()
@@ -305,7 +300,8 @@ class _Case:
     def together(self, rule: Any) -> tuple[list[Any], list[bytes]]:
         from shoal.fusion.secure_maximum import plain_maximum
 
-        parties, batches = self.parties(rule), []
+        parties: list[Any] = self.parties(rule)
+        batches: list[bytes] = []
         while True:
             winner, steps, _ = plain_maximum([party.bid() for party in parties])
             if not steps:
@@ -364,9 +360,13 @@ def main(rows: int, repeats: int) -> dict[str, list[float]]:
 
 
 def _one(case: _Case, own: list[int], rule: Any) -> Any:
-    from shoal.fusion.methods.party_tds import Party
+    from shoal.fusion.ground import Ground
 
-    return Party(rule, case.taxonomies, {j: case.codes[j] for j in own}, case.classes, case.qids)
+    weights = [1.0] * len(case.taxonomies)
+    of = {j: number for number, owned in enumerate(case.owners) for j in owned}
+    whose = [of.get(j, 0) for j in range(len(weights))]  # without an owner where no QID has it
+    ground = Ground(case.taxonomies, case.classes, case.qids, weights, whose)
+    return rule.party(ground, {j: case.codes[j] for j in own})
 
 
 def _all_steps(candidates: Any) -> None:

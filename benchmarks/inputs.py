@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,4 +75,10 @@ def policy_file(path: Path, content: dict[str, Any]) -> Path:
 
 
 if __name__ == "__main__":
-    {"table": table, "amounts": amounts, "codes": codes, "arrow": arrow}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {
+        "table": table,
+        "amounts": amounts,
+        "codes": codes,
+        "arrow": arrow,
+    }
+    commands[sys.argv[1]](*sys.argv[2:])

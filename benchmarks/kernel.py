@@ -95,7 +95,7 @@ class KAlone(Promises):
     k: int
     needs_more_than_k: bool = False
 
-    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
+    def holds(self, labels: np.ndarray, count: int, *_: object) -> np.ndarray:
         return np.bincount(labels, minlength=count) >= self.k
 
 

@@ -83,7 +83,7 @@ def _cases() -> Iterator[Case]:
         yield of("fads-tuple", 5_000, {"verb": "stream", "people": 2}, delta=1000)
         yield of("mdav", 20_000)
         yield of("tcloseness", 5_000, {"t": 0.2})
-    tree = {"trees": True, "k": 10}
+    tree: dict[str, Any] = {"trees": True, "k": 10}
     yield Case("mondrian children", {"name": "mondrian", "trees": "children"}, 100_000, **tree)
     yield Case("full-domain trees", {"name": "full-domain"}, 100_000, **tree)
     yield Case("tds trees", {"name": "tds"}, 100_000, **tree, more={"label": "income"})
@@ -236,10 +236,11 @@ def _worker(
     )
     assert process.stdin is not None
     assert process.stdout is not None
+    asks, answers = process.stdin, process.stdout
 
     def run() -> dict[str, Any]:
-        print(file=process.stdin, flush=True)
-        answer = process.stdout.readline()
+        print(file=asks, flush=True)
+        answer = answers.readline()
         if not answer:
             raise SystemExit(f"{checkout}: could not run {commands}")
         return json.loads(answer)

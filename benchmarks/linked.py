@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -162,13 +163,14 @@ def publish_once(folder: str, policy: str, out: str) -> None:
 def below(visits: pl.DataFrame) -> float:
     """% of people of whom fewer than K show the same rows, where each row was a person."""
     columns = [*PEOPLE, *ROWS]
-    asked = {"quasi": {name: {} for name in columns}, "plain": ["patient"], "k": K}
+    asked: dict[str, Any] = {"quasi": {name: {} for name in columns}, "plain": ["patient"], "k": K}
     rows = shoal.publish(visits, **asked).data
     shown = rows.select("patient", pl.concat_str(pl.col(columns).cast(pl.String), separator="|"))
     people = shown.group_by("patient").agg(pl.last().sort().str.join("\n"))
     alike = people.select(pl.len().over(pl.last())).to_series()
-    return 100.0 * float((alike < K).mean())
+    return 100.0 * float((alike < K).to_numpy().mean())
 
 
 if __name__ == "__main__":
-    {"tables": tables, "publish": publish_once}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {"tables": tables, "publish": publish_once}
+    commands[sys.argv[1]](*sys.argv[2:])

@@ -109,8 +109,8 @@ def _figures(told: str, table: Table, m: int) -> Iterator[Figure]:
         yield Figure(f"releases made, {told}, {refine}", "releases", count)
         if refine != PRINTED:
             closed = tuple(map(_closed, runs[PRINTED], made))
-            target = {"target": 50.0, "sense": "at least"} if refine == REGROUP else {}
-            yield Figure(f"closed, {told}, {refine}", "%", closed, **target)
+            target = 50.0 if refine == REGROUP else None
+            yield Figure(f"closed, {told}, {refine}", "%", closed, target, "at least")
 
 
 def _over_seeds(what: str, unit: str, name: str, runs: list[list[Release]]) -> Figure:

@@ -20,6 +20,7 @@ import returning
 import waiting
 from measure import Asked, Result, settings
 
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.samples import wearables
 from shoal.search.segments import losses_of
@@ -178,7 +179,7 @@ def _wearers(n: int, seed: int) -> Matrix:
 
 def _bodies(frame: pl.DataFrame) -> Matrix:
     low = np.array([low for low, _ in waiting.DOMAINS.values()])
-    widths = [float(high - low) for low, high in waiting.DOMAINS.values()]
+    widths: list[float | Hierarchy] = [float(high - low) for low, high in waiting.DOMAINS.values()]
     return Matrix.from_columns(frame.select(list(waiting.DOMAINS)).to_numpy() - low, widths)
 
 

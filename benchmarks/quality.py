@@ -18,6 +18,7 @@ from measure import Asked, Figure, Result, rounded, settings
 
 import shoal
 from shoal.policy import registry
+from shoal.protocols import Partitioner
 
 TITLE = "Quality on Adult"
 CLAIM = (
@@ -58,7 +59,7 @@ def contenders() -> Iterator[Contender]:
     them.
     """
     for method in registry.methods().values():
-        if not method.partitions:
+        if registry.socket_of(method.implementation, method.verb) is not Partitioner:
             continue
         yield Contender(method.name, {})
         if any(p.name == "preset" and "paper" in (p.choices or ()) for p in method.parameters):

@@ -96,7 +96,10 @@ def _large(
     processes.shoal(
         "sample", "wearables", "-n", million, "--seed", 2, "-o", folder / "million.csv", "-q"
     )
-    exact, blocks, whole, losses = [], [], [], {}
+    exact: list[float] = []
+    blocks: list[float] = []
+    whole: list[float] = []
+    losses: dict[str, float] = {}
     for turn in range(asked.repeats):
         for what, source, block, seconds in (
             ("exact", "large.csv", 0, exact),

@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import Ledger
@@ -26,7 +28,9 @@ from shoal.samples import wearables
 PEOPLE = 300
 
 
-def series(policy: str, method: str, records: str, releases: str, grown: str | None = None) -> dict:
+def series(
+    policy: str, method: str, records: str, releases: str, grown: str | None = None
+) -> dict[str, Any]:
     asked = Policy.load(policy).with_method(method, {})
     seconds, methods = [], []
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
@@ -42,7 +46,7 @@ def series(policy: str, method: str, records: str, releases: str, grown: str | N
     return {"seconds": seconds, "method": methods}
 
 
-def kills(policy: str, ledger: str, count: str) -> dict:
+def kills(policy: str, ledger: str, count: str) -> dict[str, Any]:
     """Appends in new processes that are killed at random instants; each increment is tried until it
     is in.
     """
@@ -91,4 +95,5 @@ def kills(policy: str, ledger: str, count: str) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"series": series, "kills": kills}[sys.argv[1]](*sys.argv[2:])))
+    commands: dict[str, Callable[..., dict[str, Any]]] = {"series": series, "kills": kills}
+    print(json.dumps(commands[sys.argv[1]](*sys.argv[2:])))

@@ -46,8 +46,8 @@ SHOWN = (1, 6, 12)
 
 def measure(asked: Asked) -> Result:
     people = asked.rows or PEOPLE
-    told = settings(asked, k=K, seed=SEED, months=MONTHS, rows=people)
-    found = Result("returning", TITLE, CLAIM, told | {"data": "none; the wearers are invented"})
+    measured = settings(asked, k=K, seed=SEED, months=MONTHS, rows=people)
+    found = Result("returning", TITLE, CLAIM, measured | {"data": "none; the wearers are invented"})
     policies = {mode: _policy(mode) for mode in OVER_TIME}
     seconds = []
     for share in ATTENDANCE:

@@ -12,7 +12,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def median_split(rows, scale, least):
+def median_split(rows: np.ndarray, scale: np.ndarray, least: int) -> np.ndarray:
     """Splits rows (n, d + 1) int32 in place at medians down to nodes under 2 * least; returns the
     starts.
     """

@@ -3,10 +3,10 @@ down.
 
 python benchmarks/run.py [--only NAME] [--rows N] [--repeats R]
 
-Every benchmark leaves benchmarks/results/<name>.json; README.md and the pictures
-beside it are drawn from all of them. The whole takes about an hour and 8 GB of memory on
-two cores. `--rows N` tries it on smaller tables: then name other places with --results and --page,
-so that committed figures stay.
+Every benchmark leaves benchmarks/results/<name>.json; README.md and the pictures beside it are
+drawn from all of them. Where one fails, the others go on, its former result stays, and the status
+is 1. The whole takes about an hour and 8 GB of memory on two cores. `--rows N` tries it on smaller
+tables: then name other places with --results and --page, so that committed figures stay.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import argparse
 import importlib
 import json
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import page
 from measure import ROOT, Asked
@@ -60,19 +62,30 @@ PAGE = RESULTS / "README.md"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     asked = _parsed(arguments)
-    for name in asked.only or NAMES:
-        result = importlib.import_module(name).measure(Asked(asked.rows, asked.repeats, _say))
-        asked.results.mkdir(parents=True, exist_ok=True)
-        (asked.results / f"{name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
+    asked.results.mkdir(parents=True, exist_ok=True)
+    failed = [name for name in asked.only or NAMES if not _measured(name, asked)]
     asked.page.parent.mkdir(parents=True, exist_ok=True)
     results = committed(asked.results)
     asked.page.write_text(page.draw(results))
     for name, picture in page.pictures(results).items():
         (asked.page.parent / name).write_text(picture)
     _say(f"wrote {asked.page}")
+    if failed:
+        raise SystemExit(f"not measured: {', '.join(failed)}")
 
 
-def committed(folder: Path) -> list[dict]:
+def _measured(name: str, asked: argparse.Namespace) -> bool:
+    """Writes the result of one benchmark; False where it failed, and the others go on."""
+    try:
+        result = importlib.import_module(name).measure(Asked(asked.rows, asked.repeats, _say))
+    except (Exception, SystemExit):
+        traceback.print_exc()
+        return False
+    (asked.results / f"{name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
+    return True
+
+
+def committed(folder: Path) -> list[dict[str, Any]]:
     """Every result in a folder, in the order of the page."""
     paths = [folder / f"{name}.json" for name in NAMES]
     return [json.loads(path.read_text()) for path in paths if path.is_file()]

@@ -84,7 +84,8 @@ def _samples(folder: Path, asked: Asked) -> list[Figure]:
     figures = []
     for verb, sample, seconds in VERBS:
         asked.say(f"start: first runs of shoal {verb}")
-        first, next_ones = [], []
+        first: list[float] = []
+        next_ones: list[float] = []
         for _ in range(asked.repeats):
             with tempfile.TemporaryDirectory(dir=folder) as fresh:
                 for turn, runs in enumerate((first, next_ones)):

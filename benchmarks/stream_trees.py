@@ -18,7 +18,7 @@ CLAIM = (
 )
 SEEDS = (1, 2, 3)
 # method, parameters, k, delta, the prototype's loss
-ASKED: tuple[tuple[str, dict, int, int, float | None], ...] = tuple(
+ASKED: tuple[tuple[str, dict[str, Any], int, int, float | None], ...] = tuple(
     (method, parameters, k, delta, loss)
     for method, parameters, losses in (
         ("sky", {}, (0.274, 0.139, 0.378)),

@@ -35,7 +35,7 @@ K, DELTA, ROWS, SEEDS = 100, 10_000, 300_000, range(1, 6)
 MOST_SECONDS, LEAST_SPEED = 2.9, 170_000
 FURTHER = 4  # times as many records again, over which the speed of the whole command is taken
 # method, parameters, k, records a CPU second aimed at, loss aimed at
-ASKED: tuple[tuple[str, dict, int, float | None, float | None], ...] = (
+ASKED: tuple[tuple[str, dict[str, Any], int, float | None, float | None], ...] = (
     ("fads", {}, 100, None, 0.285),
     ("fads", {"neighbour": "knn"}, 100, 1e6, 0.32),
     ("fads", {"neighbour": "grow"}, 100, 1e5, 0.285),
@@ -101,18 +101,17 @@ def measure(asked: Any) -> Any:
 
 def policy(
     k: int = K, method: str = "fads", trees: tuple[str, ...] = TREES, **parameters: Any
-) -> dict:
+) -> dict[str, Any]:
     """Domains over the range of the data, hierarchies by Fung, Wang and Yu, which the paper
     names.
     """
     frame = adult.complete()
-    attributes: dict = {}
+    attributes: dict[str, Any] = {}
     for name in NUMBERS:
-        column = frame[name].cast(pl.Int64)
         attributes[name] = {
             "role": "quasi",
             "type": "number",
-            "domain": [int(column.min()), int(column.max())],
+            "domain": list(adult.extent(frame[name])),
         }
     for name in trees:
         path = str(adult.DATA / "adult" / "taxonomy_tds" / f"{name}.csv")
@@ -139,7 +138,7 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
     return {"loss": losses, "speed": speeds, "floor": floors}
 
 
-def _space(policy: dict) -> tuple[Any, np.ndarray]:
+def _space(policy: dict[str, Any]) -> tuple[Any, np.ndarray]:
     from shoal.data.stream import Space
     from shoal.policy.binding.table import bind_stream
     from shoal.policy.policy import Policy
@@ -168,12 +167,13 @@ class _KAlone:
 
 
 def _run(
-    space: Any, values: np.ndarray, method: str, parameters: dict, k: int, seed: int = 1
+    space: Any, values: np.ndarray, method: str, parameters: dict[str, Any], k: int, seed: int = 1
 ) -> tuple[float, float]:
     """CPU seconds of all decisions, and their loss."""
     from shoal.policy import registry
 
-    asked = registry.methods()[method].implementation(**{"delta": DELTA, **parameters})
+    implementation: Any = registry.methods()[method].implementation
+    asked = implementation(**{"delta": DELTA, **parameters})
     publisher = asked.start(space, _KAlone(k), seed)
     begun = time.process_time()
     released = [one for part in _arrivals(values) for one in publisher.push(part)] + list(
@@ -304,7 +304,8 @@ def memory(method: str, rows: int, delta: int) -> dict[str, float]:
     space, values = _space(policy(method=method))
     from shoal.policy import registry
 
-    publisher = registry.methods()[method].implementation(delta=delta).start(space, _KAlone(K), 1)
+    implementation: Any = registry.methods()[method].implementation
+    publisher = implementation(delta=delta).start(space, _KAlone(K), 1)
     from shoal.data.stream import Arrivals
 
     at, rng = 0, np.random.default_rng(2)

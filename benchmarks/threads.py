@@ -73,6 +73,7 @@ def measure(asked: Any) -> Any:
 def main(rows: int, repeats: int, k: int) -> dict[str, Any]:
     from shoal.data import cores
     from shoal.search import subtrees
+    from shoal.search.kernels import rounded_cut
     from shoal.tables.methods.rounded_partition import EXACT_ROWS, RoundedPartition
 
     rules = RoundedPartition()._rules()
@@ -84,7 +85,7 @@ def main(rows: int, repeats: int, k: int) -> dict[str, Any]:
         for turn in range(repeats + 1):
             for name, threads in (("one", 1), ("two", 2)):
                 again = columns.copy()
-                with cores.using(threads), tasks_of(subtrees.rounded_cut) as tasks:
+                with cores.using(threads), tasks_of(rounded_cut) as tasks:
                     begun = time.process_time()
                     starts = subtrees.cut_by_threads(again, k, rules, EXACT_ROWS, costs)
                     seconds = time.process_time() - begun
@@ -151,7 +152,8 @@ def schedule(tasks: dict[tuple[int, int], float], rows: int, cores: int) -> floa
         ends_of.setdefault(begin, []).append(end)
     for ends in ends_of.values():
         ends.sort()
-    now, waiting, running = 0.0, [(-rows, 0, rows)], []
+    now, waiting = 0.0, [(-rows, 0, rows)]
+    running: list[tuple[float, int, int]] = []
     while waiting or running:
         while waiting and len(running) < cores:
             _, begin, end = heapq.heappop(waiting)

@@ -37,9 +37,9 @@ def measure(asked: Asked) -> Result:
         increments = increments if asked.rows is None else 10
         for name, method in (("at once", at_once), ("priced", priced)):
             loss, waited = _published(records, increments, method)
-            told = f"increments of {records}, {name}"
-            found.figures.append(Figure(f"gcp, {told}", "%", (100 * loss,)))
-            found.figures.append(Figure(f"mean wait, {told}", "increments", (waited,)))
+            what = f"increments of {records}, {name}"
+            found.figures.append(Figure(f"gcp, {what}", "%", (100 * loss,)))
+            found.figures.append(Figure(f"mean wait, {what}", "increments", (waited,)))
     return found
 
 

@@ -138,7 +138,11 @@ class FusionBench:
         return self.repeats + (self.repeats > 1)
 
     def _run(self, setting: Setting) -> dict[str, Any]:
-        """What one fusion took and found."""
+        taken, fused = self.fuse(setting)
+        return taken | {"accuracy": self._accuracy(fused)}
+
+    def fuse(self, setting: Setting) -> tuple[dict[str, Any], tuple[Agreement, pl.DataFrame]]:
+        """What one fusion took and found; its agreement and its table."""
         with tempfile.TemporaryDirectory() as folder:
             content = self.prepare(Path(folder), setting)
             measured, table = _run(Path(folder), content, float(setting["delay"]))
@@ -152,7 +156,7 @@ class FusionBench:
             for phase in ("scoring", "secure rounds", "instructions")
         }
         groups = table.select(agreement.quasi).n_unique()
-        return {
+        taken = {
             "seconds": round(sum(measured["seconds"].values()) - measured["seconds"]["join"], 3),
             **{phase.replace(" ", "_"): round(seconds, 3) for phase, seconds in spent.items()},
             "rounds": measured["rounds"],
@@ -162,8 +166,8 @@ class FusionBench:
             "batch_bytes": measured["bytes"].get("batch", 0),
             "shares_bytes": measured["bytes"].get("shares", 0),
             "instructions_sent": sum(said),
-            "accuracy": self._accuracy((agreement, table)),
         }
+        return taken, (agreement, table)
 
     def prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
         """Tables, keys and the agreement; everybody's rows in the same order, as if ids were
