@@ -14,7 +14,7 @@ VERDICT = {True: "kept", False: "**missed**", None: ""}
 def draw(results: Sequence[dict[str, Any]]) -> str:
     """Markdown, whatever the results were made with; the same results give the same text."""
     lines = [f"<!-- {HEAD} -->", "", "# What was measured", ""]
-    lines += _summary(results)
+    lines += summary(results)
     for result in results:
         lines += [f"## {result['title']}", "", result["claim"], ""]
         if result["figures"]:
@@ -40,17 +40,17 @@ def pictures(results: Sequence[dict[str, Any]]) -> dict[str, str]:
     return curves.pictures(rows)
 
 
-def _summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
+def summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
     judged = [(r, f) for r in results for f in r["figures"] if "target" in f]
     missed = [(r, f) for r, f in judged if not f["kept"]]
     yield f"Of {len(judged)} targets {len(judged) - len(missed)} are kept and {len(missed)} missed."
     yield "Every median is of the runs named below its table; *least to most* is their spread."
     yield ""
     for result, figure in missed:
-        measured = _median(figure)
+        measured = median(figure)
         yield (
             f"- missed in *{result['title']}*: {figure['what']}: {measured}, target"
-            f" {_target(figure)}"
+            f" {target(figure)}"
         )
     if missed:
         yield ""
@@ -63,23 +63,23 @@ def _figures(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
         spread = (
             ""
             if len(figure["runs"]) == 1
-            else f"{_number(figure['least'])} to {_number(figure['most'])}"
+            else f"{number(figure['least'])} to {number(figure['most'])}"
         )
         yield (
-            f"| {figure['what']} | {_median(figure)} | {spread} "
-            f"| {_target(figure)} | {VERDICT[figure.get('kept')]} |"
+            f"| {figure['what']} | {median(figure)} | {spread} "
+            f"| {target(figure)} | {VERDICT[figure.get('kept')]} |"
         )
     yield ""
 
 
-def _median(figure: dict[str, Any]) -> str:
+def median(figure: dict[str, Any]) -> str:
     """The median, in as many digits as tell it from a target that it misses."""
     median, unit = figure["median"], figure["unit"]
-    looks_kept = figure.get("kept") is False and _number(median) == _number(figure["target"])
+    looks_kept = figure.get("kept") is False and number(median) == number(figure["target"])
     return f"{median:.4g} {unit}" if looks_kept else _value(median, unit)
 
 
-def _target(figure: dict[str, Any]) -> str:
+def target(figure: dict[str, Any]) -> str:
     return (
         ""
         if "target" not in figure
@@ -104,7 +104,7 @@ def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             of_k = {row["k"]: row for row in chosen if row["method"] == method}
             yield (
                 f"| {method} | "
-                + " | ".join(_number(of_k[k]["gcp"]) if k in of_k else "" for k in ks)
+                + " | ".join(number(of_k[k]["gcp"]) if k in of_k else "" for k in ks)
                 + " |"
             )
         yield ""
@@ -114,7 +114,7 @@ def _losses(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield (
                 f"| {row['method']} | {row['k']} | {row['classes_made']:,} |"
                 f" {row['classes_published']:,} | {row['dm']:,} | {row['cm']:,} |"
-                f" {_number(row['method_seconds'])} |"
+                f" {number(row['method_seconds'])} |"
             )
         yield ""
 
@@ -145,10 +145,10 @@ def _provenance(settings: dict[str, Any]) -> str:
 
 
 def _value(value: float, unit: str) -> str:
-    return f"{_number(value)} {unit}"
+    return f"{number(value)} {unit}"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three significant digits, no more; counts in full."""
     if value == int(value):
         return f"{int(value):,}"

@@ -3,10 +3,11 @@ down.
 
 python benchmarks/run.py [--only NAME] [--rows N] [--repeats R]
 
-Every benchmark leaves benchmarks/results/<name>.json; README.md and the pictures beside it are
-drawn from all of them. Where one fails, the others go on, its former result stays, and the status
-is 1. The whole takes about an hour and 8 GB of memory on two cores. `--rows N` tries it on smaller
-tables: then name other places with --results and --page, so that committed figures stay.
+Every benchmark leaves benchmarks/results/<name>.json; README.md and the pictures beside it, and
+docs/benchmarks.md, are drawn from all of them. Where one fails, the others go on, its former result
+stays, and the status is 1. The whole takes about 90 minutes and 8 GB of memory on two cores.
+`--rows N` tries it on smaller tables: then name other places with --results and --page, so that
+committed figures stay.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import page
+import summary
 from measure import ROOT, Asked
 
 NAMES = (
@@ -54,10 +56,12 @@ NAMES = (
     "more_methods",
     "survey",
     "attack_cost",
+    "targets",
     "peers",
 )
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = RESULTS / "README.md"
+SUMMARY = ROOT / "docs" / "benchmarks.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.page.write_text(page.draw(results))
     for name, picture in page.pictures(results).items():
         (asked.page.parent / name).write_text(picture)
+    if asked.page == PAGE:
+        SUMMARY.write_text(summary.draw(results))
     _say(f"wrote {asked.page}")
     if failed:
         raise SystemExit(f"not measured: {', '.join(failed)}")

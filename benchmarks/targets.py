@@ -2,6 +2,8 @@
 
 python targets.py [files|sizes|start|stream|wide|closeness|search ...] [--repeats N]
 
+`make bench` records them as it does the others, but for `files` and `stream`, which it has already.
+
 CPU seconds (user and system) of whole processes on one thread unless said otherwise; records of
 Adult, or resampled from it; k = 10. Takes about 20 minutes on an idle core.
 """
@@ -26,9 +28,14 @@ import refinement
 import streams
 import whole_process
 from inputs import policy_file
-from measure import ONE_THREAD, Asked, Figure, load, ratios, rounded
+from measure import ONE_THREAD, Asked, Figure, Result, load, ratios, rounded, settings
 from refinement_tables import Data
 
+TITLE = "Targets for speed and loss"
+CLAIM = (
+    "CPU seconds (user and system) of whole processes on one thread, or of searches alone, on Adult"
+    " and on records resampled from it; k = 10. Tables of a million records are published once."
+)
 K, SEED = 10, 1
 HUGE = 1_000_000
 LEAST_OF_OURS_AT = (100_000, 200_000, 300_000, HUGE)
@@ -244,6 +251,23 @@ PARTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
 }
 
 
+RECORDED_ELSEWHERE = ("files", "stream")
+
+
+def measure(asked: Asked) -> Result:
+    """Always of full size: the targets are of these tables."""
+    parts = [part for part in PARTS if part not in RECORDED_ELSEWHERE]
+    figures = [figure for part in parts for figure in measured(part, asked.repeats)]
+    return Result("targets", TITLE, CLAIM, settings(asked, rows="Adult", k=K, seed=SEED), figures)
+
+
+def measured(part: str, repeats: int) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
+        for figure in PARTS[part](Bench(Path(folder), repeats)):
+            say(shown(figure))
+            yield figure
+
+
 def shown(figure: Figure) -> str:
     spread = f"{figure.median:.4g} ({min(figure.runs):.4g} to {max(figure.runs):.4g})"
     target = "" if figure.target is None else f"{figure.sense} {figure.target:g}"
@@ -262,12 +286,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=parts, help="all where none is named")
     parser.add_argument("--repeats", type=int, default=3, help="runs of everything")
     asked = parser.parse_args()
-    found = []
-    for part in asked.parts or PARTS:
-        with tempfile.TemporaryDirectory(prefix="shoal-bench-") as folder:
-            for figure in PARTS[part](Bench(Path(folder), asked.repeats)):
-                say(shown(figure))
-                found.append(figure)
+    found = [figure for part in asked.parts or PARTS for figure in measured(part, asked.repeats)]
     for figure in sorted(found, key=lambda one: (one.kept is not False, one.kept is None)):
         print(shown(figure))
     print(load())

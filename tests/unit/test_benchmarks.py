@@ -29,8 +29,9 @@ def module(monkeypatch):
 
 
 # in this process, of kernels, of whole commands, beside a published time, and more
-NAMES = ("quality", "kernel", "whole_process", "waiting")
-NAMES += ("audit", "tcloseness", "full_domain", "attack_cost", "returning", "beside")
+NAMES = ("quality", "kernel", "whole_process", "waiting", "threads", "past_memory", "linked")
+NAMES += ("audit", "tcloseness", "full_domain", "attack_cost", "returning", "beside", "one_person")
+NAMES += ("certificate", "distinct_rows")
 
 
 @pytest.mark.long
@@ -154,6 +155,7 @@ def test_the_page_shows_the_committed_results(module, data_folder):
     assert {path.stem for path in COMMITTED} <= set(run.NAMES)
     if COMMITTED:
         assert module("page").draw(run.committed(RESULTS)) == PAGE.read_text()
+        assert module("summary").draw(run.committed(RESULTS)) == run.SUMMARY.read_text()
 
 
 @pytest.mark.long
