@@ -245,6 +245,39 @@ class Promise(ABC):
         return cast(PromiseReport, stated)
 
 
+class GreatestShare(Promise):
+    """No part of a class is more than a share of it, which `letter` names.
+
+    A union of classes that hold holds: a part's share of it is at most the largest of their shares.
+    """
+
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = False
+    too_much: ClassVar[str]
+    """What is said of a table whose greatest part is more than the share of it."""
+
+    @abstractmethod
+    def greatest(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """The greatest part of every class, and all of it; (count,) int64 both."""
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        part, whole = self.greatest(classes)
+        with np.errstate(invalid="ignore"):
+            measured = part / whole
+        return measured, (sign(part, whole, as_written(self.asked)) <= 0) & (whole > 0)
+
+    def nearest(self, whole_table: Classes) -> list[str]:
+        part, whole = (int(found[0]) for found in self.greatest(whole_table))
+        if not whole or part <= as_written(self.asked) * whole:
+            return []
+        about = "".join(f" on '{name}'" for name in self.attributes)
+        least = -(-part * 10**6 // whole) / 10**6
+        return [
+            f"promise '{self.model}'{about}: {self.letter} = {self.asked} asked, {self.too_much};"
+            f" the nearest that holds is {self.letter} = {least}"
+        ]
+
+
 # What a promise may be asked with, refused early and in words.
 
 
