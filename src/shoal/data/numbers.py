@@ -82,12 +82,16 @@ def places_among(ascending: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 def alike(columns: Iterable[np.ndarray], records: int) -> np.ndarray:
     """(n,) int64 dense numbers, equal where records are equal in every one of these columns."""
-    key = np.zeros(records, dtype=np.int64)
+    key, room = np.zeros(records, dtype=np.int64), 1
     for column in columns:
         least, greatest = int(column.min(initial=0)), int(column.max(initial=0))
-        key = key * (greatest - least + 1) + (column.astype(np.int64) - least)
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
+        many = greatest - least + 1
+        if room > (1 << 62) // many:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            room = records
+        key = key * many + (column.astype(np.int64) - least)
+        room *= many
+    return np.unique(key, return_inverse=True)[1].reshape(-1)
 
 
 def mean_decimals(texts: Iterable[str]) -> int:

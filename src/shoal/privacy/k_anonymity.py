@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
+from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise
@@ -128,16 +129,6 @@ def fewest(parts: Sequence[Judgement]) -> int | None:
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The group of each record that is in a class, and how many subjects share its cells."""
     kept = np.flatnonzero(classes.labels >= 0)
-    key, room = np.zeros(len(kept), dtype=np.int64), 1
-    for codes in cells:
-        many = int(codes.max(initial=0)) + 1
-        if room > (1 << 62) // many:
-            _, key = np.unique(key, return_inverse=True)
-            room = int(key.max(initial=0)) + 1
-        key *= many
-        key += codes[kept]
-        room *= many
-    _, labels = np.unique(key, return_inverse=True)
+    labels = alike((codes[kept] for codes in cells), len(kept)).astype(np.int32)
     subjects = None if classes.subjects is None else classes.subjects[kept]
-    labels = labels.reshape(-1).astype(np.int32)
     return labels, Classes(labels, int(labels.max(initial=-1)) + 1, subjects).people()
