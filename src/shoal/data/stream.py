@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import CERTAIN_DIGITS, is_long
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import as_text
 
@@ -126,9 +127,6 @@ class Emissions:
 
 UNIT = 1 << 24
 """Whole-number distances: a loss of 1, every quasi-identifier suppressed, is this many."""
-
-MOST_DIGITS = 15
-"""Numbers of more digits can't be told apart in 53 bits."""
 
 
 @dataclass(frozen=True)
@@ -312,21 +310,16 @@ def _read(
     assert attribute.domain is not None
     low, high = attribute.domain
     finite, inside = np.isfinite(numbers), (numbers >= low) & (numbers <= high)
-    long = (bare.str.len_bytes() > MOST_DIGITS).to_numpy()
-    if long.any():
-        digits = (
-            bare.filter(pl.Series(long)).str.replace(r"[eE].*$", "").str.replace_all(r"[^0-9]", "")
-        )
-        long[long] = (digits.str.strip_chars_start("0").str.len_bytes() > MOST_DIGITS).to_numpy()
+    long = np.zeros(len(bare), dtype=bool)
+    if (bare.str.len_bytes() > CERTAIN_DIGITS).any():
+        long = is_long(bare)
 
     def why(row: int) -> str:
         if not finite[row]:
             return "no number"
-        return (
-            "outside its domain"
-            if not inside[row]
-            else "a number of more digits than can be told apart"
-        )
+        if not inside[row]:
+            return "outside its domain"
+        return "a number of more digits than can be told apart"
 
     return numbers, ~(finite & inside & ~long), why
 
