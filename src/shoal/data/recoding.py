@@ -165,13 +165,10 @@ class GlobalRecoding:
 
         The latter (rounds + 1, ranks) uint32; last the mark, where -1, a suppressed record, leads.
         """
-        distinct: dict[str, int] = {}
-        tables = [
-            [distinct.setdefault(text, len(distinct)) for text in texts[j]] for texts in self.texts
-        ]
-        mark = distinct.setdefault(render.suppressed, len(distinct))
-        cell = np.array([*tables, [mark] * len(encoded.texts)], dtype=np.uint32)
-        return list(distinct), cell
+        texts = [text for of_round in self.texts for text in of_round[j]]
+        distinct, cell = cells_of_classes(texts, np.arange(len(texts)), render)
+        of_rounds = cell[:-1].reshape(len(self.texts), len(encoded.texts))
+        return distinct, np.append(of_rounds, np.full((1, len(encoded.texts)), cell[-1]), axis=0)
 
 
 def cells_of_classes(
