@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.data.hierarchies.dates import time_of
 from shoal.data.schema import Render
 from shoal.data.table import FEW, Column
 
@@ -260,7 +261,7 @@ class Notation:
         try:
             stamp = datetime.strptime(text.strip(), self.dates)
         except ValueError:
-            return text if _is_iso(text) else None
+            return text if time_of(text) is not None else None
         return stamp.isoformat() if _CLOCK.search(self.dates) else stamp.date().isoformat()
 
     def own_day(self, text: str) -> str:
@@ -318,14 +319,6 @@ def _options(one: Notation, asked: Notation) -> list[str]:
         option = f"thousands={one.thousands}"
         said.append("--read " + (option if one.thousands in ".," else f'"{option}"'))
     return said
-
-
-def _is_iso(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text.strip())
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
