@@ -283,9 +283,7 @@ def _looked_at(table: Table) -> list[str]:
         return list(table.names)
 
     def rank(name: str) -> tuple[bool, int]:
-        is_coded = name in table.coded
-        values = len(table.column(name).cells) if is_coded else table.frame[name].n_unique()
-        return not name_of(name).kind, -values
+        return not name_of(name).kind, -table.distinct(name)
 
     chosen = {*sorted(table.names, key=rank)[:MOST_COLUMNS]}
     return [name for name in table.names if name in chosen]
