@@ -53,8 +53,7 @@ class Arrivals:
     """Records in order of arrival.
 
     seq: (n,) int64, numbers that rise with every record of the stream, one by one. values: (n, d)
-    float64, as `Space.encode` reads them; records with a quasi-identifier that must be suppressed
-    hold NaN.
+        float64, as `Space.encode` reads them, NaN for a missing value that suppresses the record.
     people: (n,) int64, equal for equal subjects.
     """
 
@@ -82,13 +81,13 @@ class Arrivals:
 class Emissions:
     """Decisions about m records, each made once and for good.
 
-    seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`. release:
-    (m,) int64, rows of one release leave together. cluster: (m,) int64, -1 where not
-    published under one.
+    seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`.
+    release: (m,) int64, rows of one release leave together.
+    cluster: (m,) int64, -1 where not published under one.
     emitted: (m,) int64, seq of the last record that had arrived when this one left.
-    made: (c,) int64, numbers of the clusters of kind `new`; lo, hi: (c, d) float64, what each
-    publishes,
-    fixed for good. live: (w,) int64, clusters that later records may still be published under.
+    made: (c,) int64, numbers of the clusters of kind `new`. lo, hi: (c, d) float64, what each
+        publishes, fixed for good.
+    live: (w,) int64, clusters that later records may still be published under.
     """
 
     seq: np.ndarray
@@ -134,15 +133,13 @@ class Space:
     """Costs and bounds of d quasi-identifiers.
 
     low, width: (d,) float64, least value and width of linear attributes; trees have 0 and their
-    leaves.
-    beyond: (d,) float64, where a missing value stands. share: (d,) float64, each attribute's part
-    of the
-    loss, adding up to 1. trees: the hierarchy of each attribute, a missing leaf included; None
-    where linear.
+        leaves.
+    beyond: (d,) float64, where a missing value stands.
+    share: (d,) float64, each attribute's part of the loss, adding up to 1.
+    trees: the hierarchy of each attribute, a missing leaf included; None where linear.
     base: (t,) int32 and parent, first, last, cost: the trees' nodes, as in
         `kernels.stream_distances`.
-    grid: (d,) float64, published bounds of linear attributes are widened to multiples of it; 0 for
-    none.
+    grid: (d,) float64, to whose multiples bounds of linear attributes are widened; 0 for none.
     """
 
     schema: Schema

@@ -225,22 +225,18 @@ def _compare_floats(
 # Several sensitive attributes as one: their combinations, and how far apart two of them are.
 #
 # Ours, not from a paper: the k-means++ t-closeness paper names the joint distribution as future
-#   work.
-# Two combinations are as far apart as on the attribute where they are farthest. There, two values
-#   are
+# work. Two combinations are as far apart as on the attribute where they are farthest. There, two
+# values are
 # - equal: 0 if they are the same, else 1;
 # - hierarchical: height of their lowest common node over that of the root;
-# - ordered: m values that occur are halved into 1, 2, 4, ... nearly equal runs; of the shortest
-#   run
+# - ordered: m values that occur are halved into 1, 2, 4, ... nearly equal runs; of the shortest run
 #   that holds both, (its length - 1) / (m - 1), length meaning that of the longest run of that
 #   halving.
 # Every one of these is at least the distance that t-closeness takes on the attribute alone, so a
 # class whose combinations are within t is within t on each attribute, where nobody has several
-# records. All are distances
-# on trees, and so is the greatest of them: combinations are the leaves of one hierarchy, and
-# everything that is known of hierarchical attributes serves here. Distances are rounded up to
-#   whole
-# units of 1 / UNITS.
+# records. All are distances on trees, and so is the greatest of them: combinations are the leaves
+# of one hierarchy, and everything that is known of hierarchical attributes serves here. Distances
+# are rounded up to whole units of 1 / UNITS.
 
 
 UNITS = 100_800
