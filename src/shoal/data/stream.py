@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
 from shoal.data.numbers import CERTAIN_DIGITS, is_long
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import as_text
@@ -329,22 +330,12 @@ def _tree(attribute: Attribute, with_missing: bool) -> Hierarchy | None:
 
 def _nodes(trees: list[tuple[Hierarchy, Attribute, float]]) -> tuple[np.ndarray, ...]:
     """base, parent, first, last and cost of all trees, one after the other."""
-    base: list[int] = []
-    parts: list[list[np.ndarray]] = [[], [], [], []]
-    count = 0
+    nodes = Matrix.from_columns(np.zeros((0, len(trees))), [tree for tree, _, _ in trees])
+    costs = [np.zeros(0)]
     for tree, attribute, share in trees:
-        base.append(count)
         leaves = attribute.hierarchy.leaves if attribute.hierarchy is not None else 1
         # a leaf for missing values must not make the others cheaper
         wide = np.minimum((tree.last - tree.first) / max(leaves - 1, 1), 1.0)
-        own = [
-            np.where(tree.parent < 0, -1, tree.parent + count),
-            tree.first,
-            tree.last,
-            np.rint(wide * share * UNIT),
-        ]
-        for part, column in zip(parts, own, strict=True):
-            part.append(column)
-        count += len(tree.parent)
-    joined = [np.concatenate([*part, np.zeros(0)]).astype(np.int32) for part in parts]
-    return np.array(base, dtype=np.int32), *joined
+        costs.append(np.rint(wide * share * UNIT))
+    cost = np.concatenate(costs).astype(np.int32)
+    return nodes.base, nodes.parent, nodes.first, nodes.last, cost

@@ -5,8 +5,8 @@ Journal of Computer Science and Technology 33(6):1231-1242, 2018.
 Reading: the whole table is every record that is in a class; suppressed records are in none. A
 distribution weighs (subject, value) pairs: a subject counts once for each different value it has
 there, so neither many equal records nor a large class outweigh anybody.
-Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far
-apart they are. A class that is close so is as close on each attribute alone, where every subject
+Joint, ours: the combinations of all listed attributes are the values; how far apart they are is
+said below. A class that is close so is as close on each attribute alone, where every subject
 has one record.
 Reading: every text that stands for no value is a value of its own. Where values have an order or a
 tree, all of them have one last place or leaf there; if several occur, a class is also as far from
