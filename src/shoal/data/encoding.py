@@ -28,7 +28,7 @@ from shoal.data.numbers import (
     parse_numbers,
     position_unit,
 )
-from shoal.data.person_names import names_of_nobody, person_name
+from shoal.data.person_names import is_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Kind, Missing, Schema
@@ -402,8 +402,7 @@ def encode_subjects(
 
 def without_subject(column: Column, no_names: Sequence[str]) -> list[AttributeFinding]:
     """A finding where cells of the column that names the person name nobody."""
-    none = names_of_nobody(no_names)
-    missing = np.array([person_name(cell) in none for cell in column.cells], dtype=bool)
+    missing = is_nobody(column.texts, no_names)
     return findings_about(column, missing, "without a subject", "give every record its person")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from shoal.data.findings import AttributeFinding, findings_about
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import names_of_nobody, person_name
+from shoal.data.person_names import is_nobody, person_name
 from shoal.data.schema import Schema
 from shoal.data.table import Column, Table
 
@@ -48,8 +48,8 @@ def encode_sample(
     if schema.household is not None:
         lived_in = table.column(schema.household.name)
         homes = [person_name(cell) for cell in lived_in.cells]
-        none = names_of_nobody(schema.no_names)
-        findings += findings_about(lived_in, np.array([home in none for home in homes]), *_HOMELESS)
+        homeless = is_nobody(lived_in.texts, schema.no_names)
+        findings += findings_about(lived_in, homeless, *_HOMELESS)
         place = {home: number for number, home in enumerate(dict.fromkeys(homes))}
         number = np.array([place[home] for home in homes], dtype=np.int32)
         people.append((lived_in, number))

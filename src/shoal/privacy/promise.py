@@ -176,11 +176,10 @@ class Promise(ABC):
         return self.least_subjects(several_records)
 
     def enough_among(self, table: Classes) -> int:
-        """`enough_subjects` for classes of this table."""
-        people, several = table.subjects, False
-        if people is not None:
-            several = len(np.unique(people)) < len(people)
-        return self.enough_subjects(several)
+        """`enough_subjects` for classes of this table, which has subjects where some have several
+        records.
+        """
+        return self.enough_subjects(table.subjects is not None)
 
     def nearest(self, whole_table: Classes) -> list[str]:
         """Why the promise fails even when the whole table is one class, and what would hold."""

@@ -252,7 +252,8 @@ def joint_column(
     """
     if not kept.any():
         return SensitiveColumn(name, np.zeros(len(kept), dtype=np.int32), 0)
-    first, code = _combinations([column.codes[kept] for column in columns])
+    code = alike([column.codes[kept] for column in columns], int(kept.sum()))
+    first = np.unique(code, return_index=True)[1]  # a record of each combination
     codes_of = [column.codes[kept][first] for column in columns]
     steps = [list(_steps(column, codes)) for column, codes in zip(columns, codes_of, strict=True)]
     heights, groups = _nested(steps, len(first))
@@ -261,13 +262,6 @@ def joint_column(
     codes = np.zeros(len(kept), dtype=np.int32)
     codes[kept] = leaf[code]
     return SensitiveColumn(name, codes, tree.leaves, "hierarchical", tree)
-
-
-def _combinations(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """A record of each combination that occurs, and the combination of each record."""
-    key = alike(columns, len(columns[0]))
-    _, first, code = np.unique(key, return_index=True, return_inverse=True)
-    return first, code.reshape(-1)
 
 
 def _steps(column: SensitiveColumn, code: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
