@@ -264,8 +264,7 @@ def _text_of_span(
 
 def mean_text(mean: float, decimals: int) -> str:
     """A mean as it is published: no exponent, no zeros at the end."""
-    text = f"{mean:.{decimals}f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return plain_text(Decimal(f"{mean:.{decimals}f}"))
 
 
 def _hides_values(texts: list[str], encoded: EncodedAttribute) -> np.ndarray:

@@ -16,7 +16,6 @@ A union of classes has more people and a larger sum of weights than each of them
 both: no member's risk rises, and neither does the mean over all.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -179,9 +178,6 @@ class _OfSample(Promise):
             f"promise '{self.model}': at_most = {self.at_most} asked, everybody in one class has"
             f" {found:.6g}; ask for no less than that"
         ]
-
-    @abstractmethod
-    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]: ...
 
 
 @dataclass(frozen=True)
