@@ -66,7 +66,7 @@ class Hierarchy:
             ) from None
         faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
         InputError.raise_for(faults)
-        return _without_chains(paths.trie, paths.labels)
+        return tree_of(paths)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hierarchy):
@@ -244,8 +244,9 @@ def climbed(nodes: np.ndarray, parent: np.ndarray, heights: np.ndarray, most: in
         nodes = np.where(climbs, up, nodes)
 
 
-def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
-    """The array form of a trie with one root: leaves first, a chain as its lowest link."""
+def tree_of(paths: Paths) -> Hierarchy:
+    """The tree that paths without a fault spell: leaves first, a chain as its lowest link."""
+    trie, labels = paths.trie, paths.labels
     lowest = _lowest_links(trie)
     nodes = np.arange(len(trie.parent))
     kept = nodes[1:][lowest[1:] == nodes[1:]]

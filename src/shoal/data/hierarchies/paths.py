@@ -81,7 +81,7 @@ class Paths:
 
     @cached_property
     def trie(self) -> Trie:
-        return Trie.of(self)
+        return _Grower(self).grow()
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,6 @@ class Trie:
     level: np.ndarray
     first: np.ndarray
     size: np.ndarray
-
-    @classmethod
-    def of(cls, paths: Paths) -> Trie:
-        return _Grower(paths).grow()
 
 
 class _Grower:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.hierarchy import Hierarchy, tree_of
 from shoal.data.hierarchies.paths import Paths, about, diagnose
 from shoal.data.regular_files import require_regular, unpacked
 from shoal.errors import InputError
@@ -36,7 +36,7 @@ def read_hierarchy(path: str | Path, attribute: str = "", encoding: str | None =
     paths = read_paths(path, attribute, encoding)
     faults = [finding.message for finding in diagnose(paths, attribute)]
     InputError.raise_for(faults)
-    return replace(Hierarchy.from_paths(paths, attribute), repeated=paths.repeated)
+    return replace(tree_of(paths), repeated=paths.repeated)
 
 
 def read_paths(path: str | Path, attribute: str = "", encoding: str | None = None) -> Paths:
