@@ -106,7 +106,8 @@ class BesidesK(Promise):
         return self._judgement(*self.judge(classes), least)
 
     def total(self, parts: Sequence[Judgement]) -> PromiseReport:
-        return super().total(parts) | {"k_measured": fewest(parts)}
+        known = [part.more for part in parts if part.more is not None]
+        return super().total(parts) | {"k_measured": min(known, default=None)}
 
 
 def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
@@ -119,11 +120,6 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
     )
     subjects = "1 subject" if people == 1 else f"{people} subjects"
     return [f"promise '{model}': k = {k} asked, {subjects} in the table; {remedy}"]
-
-
-def fewest(parts: Sequence[Judgement]) -> int | None:
-    """The people of the smallest class of all parts; None where there is no class."""
-    return min((part.more for part in parts if part.more is not None), default=None)
 
 
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
