@@ -300,18 +300,13 @@ def _taken(promise: Promise, asked: Field[Any]) -> Any:
 
 def whole(model: str, name: str, given: object, low: int) -> int:
     """A whole number of at least `low`; booleans and fractions are refused, 3.0 included."""
-    message = (
-        f"promise '{model}': {name} must be a whole number of at least {low}; correct it in the"
-        " policy"
-    )
-    if isinstance(given, bool):
-        raise InputError(message)
+    unfit = _unfit(model, name, f"be a whole number of at least {low}")
     try:
         number = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
-        raise InputError(message) from None
-    if number < low:
-        raise InputError(message)
+        raise unfit from None
+    if isinstance(given, bool) or number < low:
+        raise unfit
     return number
 
 
@@ -323,9 +318,7 @@ def decimal(
     if not (math.isfinite(number) and low <= number <= high and not (above and number == low)):
         start = f"above {low:g}" if above else f"at least {low:g}"
         end = f" and at most {high:g}" if math.isfinite(high) else ""
-        raise InputError(
-            f"promise '{model}': {name} must be a number {start}{end}; correct it in the policy"
-        )
+        raise _unfit(model, name, f"be a number {start}{end}")
     return number
 
 
@@ -340,9 +333,7 @@ def names(model: str, name: str, given: object, required: bool = True) -> tuple[
     if not isinstance(listed, Iterable) or not all(
         isinstance(entry, str) and entry for entry in listed
     ):
-        raise InputError(
-            f"promise '{model}': {name} must list attribute names; correct it in the policy"
-        )
+        raise _unfit(model, name, "list attribute names")
     found = tuple(listed)
     if required and not found:
         raise InputError(f"promise '{model}': {name} names no attribute; name at least one")
@@ -354,20 +345,19 @@ def names(model: str, name: str, given: object, required: bool = True) -> tuple[
 def one_name(model: str, name: str, given: object) -> str:
     """The name of one attribute."""
     if not isinstance(given, str) or not given:
-        raise InputError(
-            f"promise '{model}': {name} must be one attribute's name; correct it in the policy"
-        )
+        raise _unfit(model, name, "be one attribute's name")
     return given
 
 
 def choice(model: str, name: str, given: object, choices: Sequence[str]) -> str:
     """One of a few words."""
     if given not in choices:
-        known = ", ".join(choices)
-        raise InputError(
-            f"promise '{model}': {name} must be one of {known}; correct it in the policy"
-        )
+        raise _unfit(model, name, f"be one of {', '.join(choices)}")
     return str(given)
+
+
+def _unfit(model: str, name: str, must: str) -> InputError:
+    return InputError(f"promise '{model}': {name} must {must}; correct it in the policy")
 
 
 def _is_number(given: object) -> bool:
