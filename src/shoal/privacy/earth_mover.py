@@ -15,7 +15,6 @@ import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.errors import InputError
 from shoal.privacy.value_counts import ValueCounts
 
 
@@ -41,12 +40,8 @@ def distance_to(column: SensitiveColumn, frequencies: np.ndarray) -> Distance:
         return TreeDistance.flat(frequencies)
     if column.distance == "ordered":
         return OrderedDistance.of(frequencies)
-    if column.distance == "hierarchical" and column.hierarchy is not None:
-        return TreeDistance.of(column.hierarchy, frequencies)
-    raise InputError(
-        f"attribute '{column.name}': distance must be equal, ordered, or hierarchical with a"
-        " hierarchy; correct it in the policy"
-    )
+    assert column.hierarchy is not None
+    return TreeDistance.of(column.hierarchy, frequencies)
 
 
 @dataclass(frozen=True)
