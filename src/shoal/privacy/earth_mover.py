@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.hierarchy import Hierarchy, climbed
 from shoal.privacy.value_counts import ValueCounts
 
 
@@ -184,7 +184,5 @@ def _depths(parent: np.ndarray) -> np.ndarray:
 def _levels(parent: np.ndarray, depth: np.ndarray, leaves: int) -> Iterator[np.ndarray]:
     """The ancestor of every leaf at depth 1, 2, ...; the leaf itself at its own depth."""
     for level in range(1, int(depth.max()) + 1):
-        at = np.arange(leaves, dtype=np.int32)
-        while (deeper := depth[at] > level).any():
-            at = np.where(deeper, parent[at], at).astype(np.int32)
+        at = climbed(np.arange(leaves, dtype=np.int32), parent, -depth, -level)
         yield np.where(depth[at] == level, at, -1).astype(np.int32)
