@@ -10,7 +10,6 @@ import codecs
 import csv
 import gzip
 import io
-import os
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
@@ -21,7 +20,7 @@ import polars as pl
 
 from shoal.data.hierarchies.hierarchy import Hierarchy, tree_of
 from shoal.data.hierarchies.paths import Paths, about, diagnose
-from shoal.data.regular_files import require_regular, unpacked
+from shoal.data.regular_files import require_regular, sync, unpacked
 from shoal.errors import InputError
 
 SEPARATORS = (";", "\t", "|", ",")  # in order of preference
@@ -65,11 +64,9 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
     beside = path.with_name(f".{path.name}.part")
-    with open(beside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    beside.write_bytes(content)
+    sync(beside)
+    beside.replace(path)
 
 
 def table_text(hierarchy: Hierarchy, separator: str = ";") -> str:
