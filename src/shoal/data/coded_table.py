@@ -39,7 +39,7 @@ class CodedTable(Table):
     ) -> None:
         known = {
             "_columns": dict(columns),
-            "_names": list(columns),
+            "names": list(columns),
             "_records": records,
             "_room": room,
             "_dtypes": dict(dtypes or {}),
@@ -48,7 +48,6 @@ class CodedTable(Table):
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
-    _names: list[str]
     _records: int
     _room: Room
     _dtypes: dict[str, pl.DataType]
@@ -61,10 +60,6 @@ class CodedTable(Table):
     @property
     def records(self) -> int:
         return self._records
-
-    @property
-    def names(self) -> list[str]:
-        return self._names
 
     @property
     def room(self) -> Room:
@@ -112,9 +107,6 @@ class CodedTable(Table):
 
     def encode(self, names: Iterable[str]) -> None:
         """All columns are encoded."""
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
 
     def follows(self, name: str, source: str) -> bool:
         of, by = self._columns[name], self._columns[source]
