@@ -340,7 +340,8 @@ def _encoded(
         if alike.any():
             remedy = "shorten them, or leave out 'type: number', which makes them codes"
             return None, [finding_about(column, alike, INDISTINCT, remedy)]
-    none_at, numbers = np.flatnonzero(missing), None
+    none_at = np.flatnonzero(missing)
+    numbers: np.ndarray | None = None
     tree = attribute.hierarchy if distance == "hierarchical" else None
     if tree is not None:
         places, values, first = keys, tree.leaves, none_at[:0]
