@@ -19,7 +19,7 @@ from shoal.connectors.files import write_table
 from shoal.data import notebook, person_names
 from shoal.data.certificate_shape import SampleReport
 from shoal.data.classes import Classes
-from shoal.data.findings import finding_about
+from shoal.data.encoding import without_subject
 from shoal.data.linked import LinkedTables
 from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress, tell
@@ -408,12 +408,7 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
     people = None
     if policy.subject is not None:
         column = table.column(policy.subject)
-        missing = person_names.is_nobody(column.texts, policy.model.no_names)
-        if missing.any():
-            what = finding_about(
-                column, missing, "without a subject", "give every record its person"
-            )
-            raise InputError(what.message)
+        InputError.raise_for(without_subject(column, policy.model.no_names))
         people = person_names.people_of(column).astype(np.int32)
     table.encode(name for name, role in roles.items() if role in ("quasi", "plain"))
     return KnownValues(

@@ -134,16 +134,12 @@ def boxes_of(
     kept = np.flatnonzero(labels >= 0)
     record = np.zeros(len(people), dtype=np.int64)
     record[labels[kept]] = kept  # all records of a class show the same cells
-    parts = []
-    for axis in axes:
+    lo, hi = np.zeros((2, len(people), len(axes)), dtype=np.int32)
+    sizes = np.zeros(lo.shape)
+    for j, axis in enumerate(axes):
         column = published[axis.name]
         cell = column.codes[record]
-        parts.append([part[cell] for part in axis.spans(column)])
-    shape = (len(people), 0)
-    if not parts:
-        none = np.zeros(shape, dtype=np.int32)
-        return Boxes(axes, none, none, np.zeros(shape), people)
-    lo, hi, sizes = (np.column_stack(part) for part in zip(*parts, strict=True))
+        lo[:, j], hi[:, j], sizes[:, j] = (part[cell] for part in axis.spans(column))
     return Boxes(axes, lo, hi, sizes, people)
 
 

@@ -129,8 +129,23 @@ class Certificate(Mapping[str, Any]):
         return [*words.downstream_sentences(self["downstream"])]
 
     def _repr_html_(self) -> str:
-        """What holds and what was lost, for a notebook; `to_json` has everything."""
-        return certificate_html(self)
+        """The verdict, the promises, what attacks found, the main figures and the warnings, for a
+        notebook; everything escaped.
+        """
+        first, *grave = self.verdict
+        other = [one.text for one in self.warnings if one.severity != GRAVE]
+        return notebook.section(
+            notebook.sentence(f"{with_grave(first, len(grave))}.", strong=True),
+            *(notebook.sentence(f"{line}.") for line in grave),
+            notebook.table(
+                ("promise", "of", "asked", "measured", "holds"),
+                [_promise(promise) for promise in self.get("promises") or []],
+            ),
+            *(notebook.sentence(line) for line in self.worst_found),
+            notebook.table(("figure", "measured"), _figures(self)),
+            *(notebook.sentence(f"{fault}.") for fault in fault_sentences(self)),
+            *(notebook.sentence(f"{text}.") for text in other),
+        )
 
     @property
     def warnings(self) -> tuple[ReleaseWarning, ...]:
@@ -263,25 +278,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-# A certificate at a glance, for a notebook: whether it holds, each promise, size and loss.
-
-
-def certificate_html(certificate: Certificate) -> str:
-    """The verdict, the promises, what attacks found, the main figures and the warnings; everything
-    escaped.
-    """
-    promises = [_promise(promise) for promise in certificate.get("promises") or []]
-    first, *grave = certificate.verdict
-    other = [one.text for one in certificate.warnings if one.severity != GRAVE]
-    return notebook.section(
-        notebook.sentence(f"{with_grave(first, len(grave))}.", strong=True),
-        *(notebook.sentence(f"{line}.") for line in grave),
-        notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
-        *(notebook.sentence(line) for line in certificate.worst_found),
-        notebook.table(("figure", "measured"), _figures(certificate)),
-        *(notebook.sentence(f"{fault}.") for fault in fault_sentences(certificate)),
-        *(notebook.sentence(f"{text}.") for text in other),
-    )
+# A certificate at a glance: each promise, size and loss.
 
 
 def _promise(promise: PromiseReport) -> tuple[object, ...]:

@@ -340,42 +340,32 @@ def _encoded(
         if alike.any():
             remedy = "shorten them, or leave out 'type: number', which makes them codes"
             return None, [finding_about(column, alike, INDISTINCT, remedy)]
-    name, tree = attribute.name, attribute.hierarchy
-    if tree is not None and distance == "hierarchical":
-        places = _with_missing(keys, missing, tree.leaves)
-        texts = tuple(column.cells[i] for i in np.flatnonzero(missing))
-        values = tree.leaves + len(texts)
-        tree = tree.with_leaf("") if texts else tree
-        encoded = SensitiveColumn(
-            name,
-            room.gather(places, column.codes),
-            values,
-            distance,
-            tree,
-            texts,
-            missing=len(texts),
-        )
-        return encoded, []
-    distinct, first, place = np.unique(keys[~missing], return_index=True, return_inverse=True)
-    place_of_key = np.zeros(len(keys))
-    place_of_key[~missing] = place
-    first = np.concatenate([np.flatnonzero(~missing)[first], np.flatnonzero(missing)])
-    numbers = np.append(distinct, np.full(int(missing.sum()), np.inf))
+    none_at = np.flatnonzero(missing)
+    numbers: np.ndarray | None = None
+    tree = attribute.hierarchy if distance == "hierarchical" else None
+    if tree is not None:
+        places, values, first = keys, tree.leaves, none_at[:0]
+        tree = tree.with_leaf("") if len(none_at) else tree
+    else:
+        distinct, first, place = np.unique(keys[~missing], return_index=True, return_inverse=True)
+        first, values = np.flatnonzero(~missing)[first], len(distinct)
+        places = np.zeros(len(keys))
+        places[~missing] = place
+        if distance == "ordered" and attribute.kind is Kind.NUMBER:
+            numbers = np.append(distinct, np.full(len(none_at), np.inf))
+    # texts for no value, in their order, behind all others
+    places = np.where(missing, values + np.cumsum(missing) - 1, places).astype(np.int32)
     encoded = SensitiveColumn(
-        name,
-        room.gather(_with_missing(place_of_key, missing, len(distinct)), column.codes),
-        len(first),
+        attribute.name,
+        room.gather(places, column.codes),
+        values + len(none_at),
         distance,
-        labels=tuple(column.texts.gather(first).to_list()),
-        numbers=numbers if distance == "ordered" and attribute.kind is Kind.NUMBER else None,
-        missing=int(missing.sum()),
+        tree,
+        tuple(column.texts.gather(np.append(first, none_at)).to_list()),
+        numbers,
+        missing=len(none_at),
     )
     return encoded, []
-
-
-def _with_missing(places: np.ndarray, missing: np.ndarray, values: int) -> np.ndarray:
-    """The place of each cell: texts for no value, in their order, behind these many values."""
-    return np.where(missing, values + np.cumsum(missing) - 1, places).astype(np.int32)
 
 
 def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:

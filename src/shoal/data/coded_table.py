@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, EncodedTable
-from shoal.data.recoding import GlobalRecoding, cells_of_classes, texts_of_classes
+from shoal.data.recoding import GlobalRecoding, cells_of_classes, ends_by_label, texts_of_classes
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.schema import Render
 from shoal.data.table import Column, Table
@@ -39,7 +39,7 @@ class CodedTable(Table):
     ) -> None:
         known = {
             "_columns": dict(columns),
-            "_names": list(columns),
+            "names": list(columns),
             "_records": records,
             "_room": room,
             "_dtypes": dict(dtypes or {}),
@@ -48,7 +48,6 @@ class CodedTable(Table):
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
-    _names: list[str]
     _records: int
     _room: Room
     _dtypes: dict[str, pl.DataType]
@@ -61,10 +60,6 @@ class CodedTable(Table):
     @property
     def records(self) -> int:
         return self._records
-
-    @property
-    def names(self) -> list[str]:
-        return self._names
 
     @property
     def room(self) -> Room:
@@ -112,9 +107,6 @@ class CodedTable(Table):
 
     def encode(self, names: Iterable[str]) -> None:
         """All columns are encoded."""
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
 
     def follows(self, name: str, source: str) -> bool:
         of, by = self._columns[name], self._columns[source]
@@ -242,7 +234,7 @@ def local_columns(
         if len(np.unique(attribute.positions)) == len(attribute.positions):
             lo, hi = _ends_of_runs(columns[j], starts, attribute)
         else:  # texts share a position, so that only their ranks tell which are shown
-            lo, hi = _ends_by_label(attribute, labels, len(starts) - 1)
+            lo, hi = ends_by_label(attribute, labels, len(starts) - 1)
         texts, cell = cells_of_classes(*texts_of_classes(lo, hi, attribute, render), render)
         yield _of_places(attribute, texts, cell, (labels,), render, room)
 
@@ -260,21 +252,6 @@ def _ends_of_runs(
         for found, least in ((lo, np.minimum), (hi, np.maximum)):
             # each position is that of one rank, and both ascend
             found[some] = np.searchsorted(attribute.positions, least.reduceat(run, at))
-    return lo, hi
-
-
-def _ends_by_label(
-    attribute: EncodedAttribute, labels: np.ndarray, classes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest rank of each class, found record by record."""
-    lo = np.full(classes, np.iinfo(np.int32).max, dtype=np.int32)
-    hi = np.full(classes, -1, dtype=np.int32)
-    for rows in blocks(len(labels)):
-        kept = labels[rows] >= 0
-        members = labels[rows][kept]
-        ranks = attribute.rank_of_code[attribute.codes[rows][kept]]
-        np.minimum.at(lo, members, ranks)
-        np.maximum.at(hi, members, ranks)
     return lo, hi
 
 

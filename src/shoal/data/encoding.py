@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from shoal.data import cores
-from shoal.data.findings import AttributeFinding, finding_about
+from shoal.data.findings import AttributeFinding, findings_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.language import inflected
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import (
     FARTHEST,
@@ -27,7 +28,7 @@ from shoal.data.numbers import (
     parse_numbers,
     position_unit,
 )
-from shoal.data.person_names import names_of_nobody, person_name
+from shoal.data.person_names import is_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Kind, Missing, Schema
@@ -110,11 +111,10 @@ def encode_attribute(
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
     missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
     values, findings = _values(attribute, column, missing)
-    if schema.missing is Missing.REJECT and missing.any():
+    if schema.missing is Missing.REJECT:
+        what = "without a value, which the policy rejects"
         remedy = "complete the data, or declare 'missing: value' or 'missing: suppress'"
-        findings.append(
-            finding_about(column, missing, "without a value, which the policy rejects", remedy)
-        )
+        findings += findings_about(column, missing, what, remedy)
     if findings:
         return None, findings
     order = np.lexsort((np.arange(len(values)), np.where(missing, 0.0, values), missing))
@@ -159,23 +159,19 @@ def _numbers(
     attribute: Attribute, column: Column, missing: np.ndarray
 ) -> tuple[np.ndarray, list[AttributeFinding]]:
     values = parse_numbers(column.cells)
-    findings = []
+    findings: list[AttributeFinding] = []
     bad = ~np.isfinite(values) & ~missing
     if bad.any():
         is_text = np.isnan(values[bad]).any()
         kind = "with text that is" if is_text else "with infinity, which is"
         remedy = advice_on([column.cells[i] for i in np.flatnonzero(~missing)], PLAIN)
         remedy = remedy or "correct them, or list the text under 'missing_values'"
-        findings.append(finding_about(column, bad, f"{kind} not a number", remedy))
+        findings += findings_about(column, bad, f"{kind} not a number", remedy)
     alike = fall_together(values, column.cells)
-    if alike.any():
-        remedy = "shorten them, or give a hierarchy"
-        findings.append(finding_about(column, alike, INDISTINCT, remedy))
+    findings += findings_about(column, alike, INDISTINCT, "shorten them, or give a hierarchy")
     far = np.isfinite(values) & (np.abs(values) > FARTHEST)
-    if far.any():
-        findings.append(
-            finding_about(column, far, f"with numbers beyond {FARTHEST:g}", "scale the column")
-        )
+    what = f"with numbers beyond {FARTHEST:g}"
+    findings += findings_about(column, far, what, "scale the column")
     values[missing] = np.nan
     if attribute.domain is not None:
         findings += _outside(attribute.domain, column, values, bad)
@@ -188,7 +184,7 @@ def _outside(
     """At most one finding. others: (cells,) bool, those that are not judged."""
     outside = ((values < domain[0]) | (values > domain[1])) & ~others
     remedy = "widen 'domain' or correct the data"
-    return [finding_about(column, outside, "outside its domain", remedy)] if outside.any() else []
+    return findings_about(column, outside, "outside its domain", remedy)
 
 
 def _positions(
@@ -220,15 +216,12 @@ def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, floa
 
 
 def _gaps(column: Column, absent: np.ndarray, where: str) -> list[AttributeFinding]:
-    if not absent.any():
-        return []
-    distinct = int(absent.sum())
-    what = f"with {distinct} distinct value{'s' if distinct > 1 else ''} missing from its {where}"
+    distinct = inflected("{} distinct [value|values]", int(absent.sum()))
     remedy = (
         "'shoal policy check POLICY DATA --show-values' lists them; texts that stand for no value"
         " go under 'missing_values'"
     )
-    return [finding_about(column, absent, what, remedy)]
+    return findings_about(column, absent, f"with {distinct} missing from its {where}", remedy)
 
 
 @dataclass(frozen=True)
@@ -409,11 +402,8 @@ def encode_subjects(
 
 def without_subject(column: Column, no_names: Sequence[str]) -> list[AttributeFinding]:
     """A finding where cells of the column that names the person name nobody."""
-    none = names_of_nobody(no_names)
-    missing = np.array([person_name(cell) in none for cell in column.cells])
-    if not missing.any():
-        return []
-    return [finding_about(column, missing, "without a subject", "give every record its person")]
+    missing = is_nobody(column.texts, no_names)
+    return findings_about(column, missing, "without a subject", "give every record its person")
 
 
 def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[AttributeFinding]]:

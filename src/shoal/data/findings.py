@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from shoal.data.language import inflected
 from shoal.data.table import MOST_KEPT, Column
 
 MOST_LISTED = 20
@@ -62,6 +63,13 @@ class RowsFinding:
         return self.message
 
 
+def findings_about(
+    column: Column, cells: np.ndarray, what: str, remedy: str
+) -> list[AttributeFinding]:
+    """`finding_about` these cells, if there are any."""
+    return [finding_about(column, cells, what, remedy)] if cells.any() else []
+
+
 def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> AttributeFinding:
     """The records that hold some of a column's cells: how many, where, and what to do about them.
 
@@ -69,12 +77,11 @@ def finding_about(column: Column, cells: np.ndarray, what: str, remedy: str) -> 
     """
     count = int(column.counts()[cells].sum())
     rows = column.rows_of(cells).tolist()
-    records = f"{count} record{'s' if count > 1 else ''}"
+    records = inflected("{} [record|records]", count)
     message = f"attribute '{column.name}': {records} {what} ({listed_rows(rows, count)}); {remedy}"
     values = tuple(np.array(column.cells, dtype=object)[cells])
-    return AttributeFinding(
-        Fault.MISFIT, column.name, count, message, values, tuple(row + 1 for row in rows)
-    )
+    numbers = tuple(row + 1 for row in rows)
+    return AttributeFinding(Fault.MISFIT, column.name, count, message, values, numbers)
 
 
 def listed_rows(rows: Sequence[int], count: int | None = None) -> str:

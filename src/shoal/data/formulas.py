@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
+from shoal.data.language import inflected
 from shoal.data.table import Table
 
 FORMULA = r"^[=+\-@\t\r]"
@@ -75,9 +76,5 @@ def _are_formulas(cells: pl.Series) -> pl.Series:
 def formula_sentences(table: Table) -> Iterator[str]:
     """What the publisher of delimited text is warned of, a sentence for each column."""
     for name, count in formula_cells(table).items():
-        cells = (
-            "1 cell reads as a spreadsheet formula"
-            if count == 1
-            else f"{count} cells read as spreadsheet formulas"
-        )
-        yield f"column '{name}': {cells}; see 'write: formulas'"
+        cells = "{} [cell reads as a spreadsheet formula|cells read as spreadsheet formulas]"
+        yield f"column '{name}': {inflected(cells, count)}; see 'write: formulas'"

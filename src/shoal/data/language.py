@@ -7,6 +7,7 @@ the rest of a sentence round.
 """
 
 import os
+import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
@@ -32,6 +33,16 @@ def gettext(message: str, /, **values: object) -> str:
 def ngettext(one: str, many: str, count: int, /, **values: object) -> str:
     """The message for this count, which it may name as {count}."""
     return catalogue().ngettext(one, many, count).format(count=count, **values)
+
+
+_FORMS = re.compile(r"\[(.*?)\|(.*?)\]")
+
+
+def inflected(message: str, count: int) -> str:
+    """A message in English alone, with the count in place of `{}`, and of `[one|many]` the form
+    that goes with it.
+    """
+    return _FORMS.sub(lambda forms: forms[1 if count == 1 else 2], message.format(count))
 
 
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # Persian, Hindi and others need them

@@ -8,7 +8,7 @@ is a pair of bounds (lo, hi) on every attribute:
   loss of a span is the width of the lowest node that covers it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -121,7 +121,7 @@ class Matrix:
     def from_columns(
         cls,
         codes: np.ndarray,
-        ranges: list[float | Hierarchy],
+        ranges: Sequence[float | Hierarchy],
         subjects: np.ndarray | None = None,
         weights: list[float] | None = None,
         names: tuple[str, ...] = (),

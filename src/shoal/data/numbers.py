@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.data.hierarchies.dates import time_of
 from shoal.data.schema import Render
 from shoal.data.table import FEW, Column
 
@@ -82,12 +83,16 @@ def places_among(ascending: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 def alike(columns: Iterable[np.ndarray], records: int) -> np.ndarray:
     """(n,) int64 dense numbers, equal where records are equal in every one of these columns."""
-    key = np.zeros(records, dtype=np.int64)
+    key, room = np.zeros(records, dtype=np.int64), 1
     for column in columns:
         least, greatest = int(column.min(initial=0)), int(column.max(initial=0))
-        key = key * (greatest - least + 1) + (column.astype(np.int64) - least)
-        key = np.unique(key, return_inverse=True)[1].reshape(-1)
-    return key
+        many = greatest - least + 1
+        if room > (1 << 62) // many:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            room = records
+        key = key * many + (column.astype(np.int64) - least)
+        room *= many
+    return np.unique(key, return_inverse=True)[1].reshape(-1)
 
 
 def mean_decimals(texts: Iterable[str]) -> int:
@@ -256,7 +261,7 @@ class Notation:
         try:
             stamp = datetime.strptime(text.strip(), self.dates)
         except ValueError:
-            return text if _is_iso(text) else None
+            return text if time_of(text) is not None else None
         return stamp.isoformat() if _CLOCK.search(self.dates) else stamp.date().isoformat()
 
     def own_day(self, text: str) -> str:
@@ -316,14 +321,6 @@ def _options(one: Notation, asked: Notation) -> list[str]:
     return said
 
 
-def _is_iso(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text.strip())
-    except ValueError:
-        return False
-    return True
-
-
 @dataclass(frozen=True)
 class PublishedNumbers:
     """Cells of a column of numbers: a number, an interval, a mean before an interval, or bins."""
@@ -379,46 +376,39 @@ def map_cells(
     return text.replace(list(changed), list(changed.values())), lost
 
 
-class LastNumbers(NamedTuple):
-    """The last cells of a column, the last one first.
+@np.errstate(over="ignore", invalid="ignore")
+def computed_of_those_above(
+    cells: np.ndarray, digits: Sequence[int], numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the last cells of a column are computed of those above them, (last, last) bool by
+    the row where those below the data begin and by row, the last one first: a sum that is beyond
+    all of them, or their mean or number, which none of them is; and their least or greatest.
 
-    cells: (last,) float64, NaN where there is no number. digits: those behind the point of each.
+    cells: (last,) float64, the last one first, NaN where there is no number. digits: those behind
+    the point of each. numbers: (n,) float64, all of the column, NaN where there is none.
     """
+    above, below = numbers[: -len(cells)], numbers[-len(cells) : -1]
 
-    cells: np.ndarray
-    digits: Sequence[int]
+    def so_far(merge: np.ufunc, one: np.ndarray, more: np.ndarray, start: float) -> np.ndarray:
+        """(last, 1): merged of all above each of the last cells."""
+        first = merge.reduce(one, initial=start)
+        return merge.accumulate(np.append(first, more))[::-1, None]
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def computed_of(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which are computed of those above them, (last, last) bool by the row where those below
-        the data begin and by row, the last one first: a sum that is beyond all of them, or their
-        mean or number, which none of them is; and their least or greatest.
+    def are(found: np.ndarray) -> np.ndarray:
+        return np.abs(cells - found) <= near
 
-        numbers: (n,) float64, all of the column, NaN where there is none.
-        """
-        cells = self.cells
-        above, below = numbers[: -len(cells)], numbers[-len(cells) : -1]
-
-        def so_far(merge: np.ufunc, one: np.ndarray, more: np.ndarray, start: float) -> np.ndarray:
-            """(last, 1): merged of all above each of the last cells."""
-            first = merge.reduce(one, initial=start)
-            return merge.accumulate(np.append(first, more))[::-1, None]
-
-        def are(found: np.ndarray) -> np.ndarray:
-            return np.abs(cells - found) <= near
-
-        near = 0.5001 * 10.0 ** -np.array(self.digits) + 1e-9 * np.abs(cells)
-        sums = so_far(np.add, np.nan_to_num(above), np.nan_to_num(below), 0)
-        count = so_far(np.add, np.isfinite(above) * 1, np.isfinite(below) * 1, 0)
-        low, high = so_far(np.fmin, above, below, np.inf), so_far(np.fmax, above, below, -np.inf)
-        # a grand total leaves out the subtotals above
-        is_sum = (are(sums) | are(sums / 2)) & ((cells > high) | (cells < low)) & (count > 2)
-        is_counter = cells == high + 1
-        is_middle = are(sums / np.maximum(count, 1)) | (are(count) & ~is_counter)
-        is_middle &= count >= len(cells)
-        for place in np.flatnonzero(is_middle.any(axis=0)):
-            is_middle[:, place] &= (numbers == cells[place]).sum() == 1
-        return is_sum | is_middle, are(low) | are(high)
+    near = 0.5001 * 10.0 ** -np.array(digits) + 1e-9 * np.abs(cells)
+    sums = so_far(np.add, np.nan_to_num(above), np.nan_to_num(below), 0)
+    count = so_far(np.add, np.isfinite(above) * 1, np.isfinite(below) * 1, 0)
+    low, high = so_far(np.fmin, above, below, np.inf), so_far(np.fmax, above, below, -np.inf)
+    # a grand total leaves out the subtotals above
+    is_sum = (are(sums) | are(sums / 2)) & ((cells > high) | (cells < low)) & (count > 2)
+    is_counter = cells == high + 1
+    is_middle = are(sums / np.maximum(count, 1)) | (are(count) & ~is_counter)
+    is_middle &= count >= len(cells)
+    for place in np.flatnonzero(is_middle.any(axis=0)):
+        is_middle[:, place] &= (numbers == cells[place]).sum() == 1
+    return is_sum | is_middle, are(low) | are(high)
 
 
 MANY_IN_ALL = 20

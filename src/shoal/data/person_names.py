@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from shoal.data.language import inflected
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import FEW, Column, as_text, encode_text, places_in
 from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning, warn
@@ -463,19 +464,19 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
     said = []
     if empty:
         but = ", removed columns aside," if has_silent else ""
-        has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
-        text = f"{has} no value{but} and {are} left out"
-        text += ": nothing would be published of them" if has_silent else ": such rows are nobody"
-        text += ", and messages and traces number the rows below without them"
-        said.append(ReleaseWarning(EMPTY_ROWS, text))
-    if 0 < below <= MOST_NOTES:
-        rows = "1 row stands" if below == 1 else f"{below} rows stand"
+        why = "nothing would be published of them" if has_silent else "such rows are nobody"
         text = (
-            f"{rows} below a row without any value, as totals and notes do, and counts as a person"
+            f"{{}} [row has|rows have] no value{but} and [is|are] left out: {why}, and messages and"
+            " traces number the rows below without them"
         )
-        text += "; take out of the data what is nobody, then publish"
-        text = text if below == 1 else text.replace("counts as a person", "count as people")
-        said.append(ReleaseWarning(ROWS_APART, text))
+        said.append(ReleaseWarning(EMPTY_ROWS, inflected(text, empty)))
+    if 0 < below <= MOST_NOTES:
+        text = (
+            "{} [row stands|rows stand] below a row without any value, as totals and notes do, and"
+            " [counts as a person|count as people]; take out of the data what is nobody, then"
+            " publish"
+        )
+        said.append(ReleaseWarning(ROWS_APART, inflected(text, below)))
     return tuple(said)
 
 

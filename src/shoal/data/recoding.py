@@ -20,6 +20,7 @@ from shoal.data.numbers import (
     plain_text,
     position_unit,
 )
+from shoal.data.room import IN_MEMORY, blocks
 from shoal.data.schema import Attribute, Kind, Render, Shown
 
 
@@ -42,17 +43,10 @@ class Recoding:
         cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]
     ) -> "Recoding":
         """The tightest spans that cover the members of each of `count` classes."""
-        # an attribute's bounds side by side: they are filled in an order that jumps from class to
-        # class
-        lo = np.full((count, len(attributes)), np.iinfo(np.int32).max, dtype=np.int32, order="F")
-        hi = np.full((count, len(attributes)), -1, dtype=np.int32, order="F")
-        kept = labels >= 0
-        members = labels if kept.all() else labels[kept]
+        lo, hi = np.empty((2, count, len(attributes)), dtype=np.int32)
 
         def fill(j: int) -> None:
-            ranks = attributes[j].ranks if members is labels else attributes[j].ranks[kept]
-            np.minimum.at(lo[:, j], members, ranks)
-            np.maximum.at(hi[:, j], members, ranks)
+            lo[:, j], hi[:, j] = ends_by_label(attributes[j], labels, count)
 
         cores.side_by_side(fill, range(len(attributes)), len(labels))
         return cls(labels, lo, hi)
@@ -122,6 +116,23 @@ class Recoding:
         return texts
 
 
+def ends_by_label(
+    encoded: EncodedAttribute, labels: np.ndarray, classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest rank of each class, found record by record; (classes,) int32 both."""
+    lo = np.full(classes, np.iinfo(np.int32).max, dtype=np.int32)
+    hi = np.full(classes, -1, dtype=np.int32)
+    for rows in blocks(len(labels)):
+        members, codes = labels[rows], encoded.codes[rows]
+        kept = members >= 0
+        if not kept.all():
+            members, codes = members[kept], codes[kept]
+        ranks = IN_MEMORY.gather(encoded.rank_of_code, codes)
+        np.minimum.at(lo, members, ranks)
+        np.maximum.at(hi, members, ranks)
+    return lo, hi
+
+
 @dataclass(frozen=True)
 class GlobalRecoding:
     """Global recoding of n records.
@@ -165,13 +176,10 @@ class GlobalRecoding:
 
         The latter (rounds + 1, ranks) uint32; last the mark, where -1, a suppressed record, leads.
         """
-        distinct: dict[str, int] = {}
-        tables = [
-            [distinct.setdefault(text, len(distinct)) for text in texts[j]] for texts in self.texts
-        ]
-        mark = distinct.setdefault(render.suppressed, len(distinct))
-        cell = np.array([*tables, [mark] * len(encoded.texts)], dtype=np.uint32)
-        return list(distinct), cell
+        texts = [text for of_round in self.texts for text in of_round[j]]
+        distinct, cell = cells_of_classes(texts, np.arange(len(texts)), render)
+        of_rounds = cell[:-1].reshape(len(self.texts), len(encoded.texts))
+        return distinct, np.append(of_rounds, np.full((1, len(encoded.texts)), cell[-1]), axis=0)
 
 
 def cells_of_classes(
@@ -267,8 +275,7 @@ def _text_of_span(
 
 def mean_text(mean: float, decimals: int) -> str:
     """A mean as it is published: no exponent, no zeros at the end."""
-    text = f"{mean:.{decimals}f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return plain_text(Decimal(f"{mean:.{decimals}f}"))
 
 
 def _hides_values(texts: list[str], encoded: EncodedAttribute) -> np.ndarray:

@@ -160,14 +160,13 @@ def unpacked(content: bytes, what: str, allowed: int | None = None) -> bytes:
     """
     if not content.startswith(PACKED):
         return content
-    most = most_unpacked(len(content), allowed)
+    most, text = most_unpacked(len(content), allowed), bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            size = 0
             while block := file.read(1 << 20):
-                size += len(block)
-                require_room(size, most, what)
-        return gzip.decompress(content)
+                text += block
+                require_room(len(text), most, what)
+        return bytes(text)
     except (OSError, EOFError, zlib.error):
         raise InputError(f"{what}: its compression is damaged; fetch it again") from None
 

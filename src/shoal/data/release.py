@@ -184,11 +184,8 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     spans, means = _parted(column.cells) if attribute.shown is Shown.BOTH else (column.cells, None)
     ends = None
     if attribute.opaque:
-        lo, hi, whole = (
-            np.full(len(column.cells), np.nan),
-            np.full(len(column.cells), np.nan),
-            np.nan,
-        )
+        lo = hi = np.full(len(column.cells), np.nan)
+        whole = np.nan
     elif attribute.hierarchy is not None:
         lo, hi, whole = *tree_spans(attribute, column.cells), float(attribute.hierarchy.leaves - 1)
     elif attribute.kind is Kind.ORDINAL:
@@ -203,7 +200,8 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
             lo, hi = np.where(alone, np.nan, lo), np.where(alone, np.nan, hi)
         whole = np.nan if attribute.domain is None else attribute.domain[1] - attribute.domain[0]
     else:  # a category without hierarchy, original not at hand: a cell is a value or the mark
-        lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
+        lo = hi = np.zeros(len(column.cells))
+        whole = 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         widths = (
             np.where(hi > lo, np.minimum((hi - lo) / whole, 1.0), 0.0)  # nothing is lost beyond all
@@ -213,7 +211,6 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     backwards = ~(np.isfinite(lo) & np.isfinite(hi) & (lo <= hi))
     lo, hi, widths = (np.where(backwards, np.nan, part) for part in (lo, hi, widths))
     missing = _is_missing(column, schema)
-    lo, hi, widths = lo.copy(), hi.copy(), widths.copy()
     lo[missing], hi[missing], widths[missing] = np.nan, np.nan, 0.0
     mark = np.array([cell == schema.render.suppressed for cell in column.cells], dtype=bool)
     lo[mark], hi[mark], widths[mark] = -np.inf, np.inf, 1.0

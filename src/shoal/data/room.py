@@ -80,16 +80,11 @@ def needs_whole(*what: str, enough: float = inf) -> InputError:
     return InputError.from_findings([f"memory: {each}, which {way_out}" for each in what])
 
 
-def bytes_of(size: str, option: str = "memory", beside: str = "") -> int:
-    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text.
-
-    option: what a message calls it. beside: what else may be given.
-    """
+def bytes_of(size: str) -> int:
+    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", size.upper())
     if found is None or found[2] not in _UNITS:
-        raise InputError(
-            f"{option} '{size}': is not a size; give one such as 700MB or 2GiB{beside}"
-        )
+        raise InputError(f"memory '{size}': is not a size; give one such as 700MB or 2GiB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.data.findings import AttributeFinding, finding_about
+from shoal.data.findings import AttributeFinding, findings_about
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import names_of_nobody, person_name
+from shoal.data.person_names import is_nobody, person_name
 from shoal.data.schema import Schema
 from shoal.data.table import Column, Table
 
@@ -48,15 +48,15 @@ def encode_sample(
     if schema.household is not None:
         lived_in = table.column(schema.household.name)
         homes = [person_name(cell) for cell in lived_in.cells]
-        none = names_of_nobody(schema.no_names)
-        findings += _found(lived_in, np.array([home in none for home in homes]), *_HOMELESS)
+        homeless = is_nobody(lived_in.texts, schema.no_names)
+        findings += findings_about(lived_in, homeless, *_HOMELESS)
         place = {home: number for number, home in enumerate(dict.fromkeys(homes))}
         number = np.array([place[home] for home in homes], dtype=np.int32)
         people.append((lived_in, number))
         households = number[lived_in.codes]
     if subjects is not None and not findings:
         for known, values in people:
-            findings += _found(known, _changing(known, values, subjects), *_CHANGING)
+            findings += findings_about(known, _changing(known, values, subjects), *_CHANGING)
     if findings:
         return None, findings
     return Sample(weights[column.codes], households), []
@@ -70,16 +70,15 @@ _PEOPLE = "a record stands for 1 person at least; correct the weights, or scale 
 def _unfit(column: Column, missing: np.ndarray, weights: np.ndarray) -> Iterator[AttributeFinding]:
     """Every kind of cell that is no weight; nothing is filled in or cut off."""
     known = np.isfinite(weights) & ~missing
-    yield from _found(column, missing, "without a weight", "give every record one")
-    yield from _found(column, ~known & ~missing, "whose weight is not a number", "correct them")
-    yield from _found(column, known & (weights < 0), "with a weight below 0", _PEOPLE)
-    yield from _found(column, known & (weights == 0), "with a weight of 0", _PEOPLE)
     between = known & (weights > 0) & (weights < 1)
-    yield from _found(column, between, "with a weight between 0 and 1", _PEOPLE)
-
-
-def _found(column: Column, cells: np.ndarray, what: str, remedy: str) -> list[AttributeFinding]:
-    return [finding_about(column, cells, what, remedy)] if cells.any() else []
+    for cells, what, remedy in (
+        (missing, "without a weight", "give every record one"),
+        (~known & ~missing, "whose weight is not a number", "correct them"),
+        (known & (weights < 0), "with a weight below 0", _PEOPLE),
+        (known & (weights == 0), "with a weight of 0", _PEOPLE),
+        (between, "with a weight between 0 and 1", _PEOPLE),
+    ):
+        yield from findings_about(column, cells, what, remedy)
 
 
 def _changing(column: Column, values: np.ndarray, subjects: np.ndarray) -> np.ndarray:

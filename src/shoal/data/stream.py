@@ -19,6 +19,8 @@ import numpy as np
 import polars as pl
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.data.numbers import CERTAIN_DIGITS, is_long
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import as_text
 
@@ -52,8 +54,7 @@ class Arrivals:
     """Records in order of arrival.
 
     seq: (n,) int64, numbers that rise with every record of the stream, one by one. values: (n, d)
-    float64, as `Space.encode` reads them; records with a quasi-identifier that must be suppressed
-    hold NaN.
+        float64, as `Space.encode` reads them, NaN for a missing value that suppresses the record.
     people: (n,) int64, equal for equal subjects.
     """
 
@@ -81,13 +82,13 @@ class Arrivals:
 class Emissions:
     """Decisions about m records, each made once and for good.
 
-    seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`. release:
-    (m,) int64, rows of one release leave together. cluster: (m,) int64, -1 where not
-    published under one.
+    seq, people: (m,) int64. values: (m, d) float64. kind: (m,) int8, a place in `KINDS`.
+    release: (m,) int64, rows of one release leave together.
+    cluster: (m,) int64, -1 where not published under one.
     emitted: (m,) int64, seq of the last record that had arrived when this one left.
-    made: (c,) int64, numbers of the clusters of kind `new`; lo, hi: (c, d) float64, what each
-    publishes,
-    fixed for good. live: (w,) int64, clusters that later records may still be published under.
+    made: (c,) int64, numbers of the clusters of kind `new`. lo, hi: (c, d) float64, what each
+        publishes, fixed for good.
+    live: (w,) int64, clusters that later records may still be published under.
     """
 
     seq: np.ndarray
@@ -127,24 +128,19 @@ class Emissions:
 UNIT = 1 << 24
 """Whole-number distances: a loss of 1, every quasi-identifier suppressed, is this many."""
 
-MOST_DIGITS = 15
-"""Numbers of more digits can't be told apart in 53 bits."""
-
 
 @dataclass(frozen=True)
 class Space:
     """Costs and bounds of d quasi-identifiers.
 
     low, width: (d,) float64, least value and width of linear attributes; trees have 0 and their
-    leaves.
-    beyond: (d,) float64, where a missing value stands. share: (d,) float64, each attribute's part
-    of the
-    loss, adding up to 1. trees: the hierarchy of each attribute, a missing leaf included; None
-    where linear.
+        leaves.
+    beyond: (d,) float64, where a missing value stands.
+    share: (d,) float64, each attribute's part of the loss, adding up to 1.
+    trees: the hierarchy of each attribute, a missing leaf included; None where linear.
     base: (t,) int32 and parent, first, last, cost: the trees' nodes, as in
         `kernels.stream_distances`.
-    grid: (d,) float64, published bounds of linear attributes are widened to multiples of it; 0 for
-    none.
+    grid: (d,) float64, to whose multiples bounds of linear attributes are widened; 0 for none.
     """
 
     schema: Schema
@@ -312,21 +308,16 @@ def _read(
     assert attribute.domain is not None
     low, high = attribute.domain
     finite, inside = np.isfinite(numbers), (numbers >= low) & (numbers <= high)
-    long = (bare.str.len_bytes() > MOST_DIGITS).to_numpy()
-    if long.any():
-        digits = (
-            bare.filter(pl.Series(long)).str.replace(r"[eE].*$", "").str.replace_all(r"[^0-9]", "")
-        )
-        long[long] = (digits.str.strip_chars_start("0").str.len_bytes() > MOST_DIGITS).to_numpy()
+    long = np.zeros(len(bare), dtype=bool)
+    if (bare.str.len_bytes() > CERTAIN_DIGITS).any():
+        long = is_long(bare)
 
     def why(row: int) -> str:
         if not finite[row]:
             return "no number"
-        return (
-            "outside its domain"
-            if not inside[row]
-            else "a number of more digits than can be told apart"
-        )
+        if not inside[row]:
+            return "outside its domain"
+        return "a number of more digits than can be told apart"
 
     return numbers, ~(finite & inside & ~long), why
 
@@ -339,22 +330,12 @@ def _tree(attribute: Attribute, with_missing: bool) -> Hierarchy | None:
 
 def _nodes(trees: list[tuple[Hierarchy, Attribute, float]]) -> tuple[np.ndarray, ...]:
     """base, parent, first, last and cost of all trees, one after the other."""
-    base: list[int] = []
-    parts: list[list[np.ndarray]] = [[], [], [], []]
-    count = 0
+    nodes = Matrix.from_columns(np.zeros((0, len(trees))), [tree for tree, _, _ in trees])
+    costs = [np.zeros(0)]
     for tree, attribute, share in trees:
-        base.append(count)
         leaves = attribute.hierarchy.leaves if attribute.hierarchy is not None else 1
         # a leaf for missing values must not make the others cheaper
         wide = np.minimum((tree.last - tree.first) / max(leaves - 1, 1), 1.0)
-        own = [
-            np.where(tree.parent < 0, -1, tree.parent + count),
-            tree.first,
-            tree.last,
-            np.rint(wide * share * UNIT),
-        ]
-        for part, column in zip(parts, own, strict=True):
-            part.append(column)
-        count += len(tree.parent)
-    joined = [np.concatenate([*part, np.zeros(0)]).astype(np.int32) for part in parts]
-    return np.array(base, dtype=np.int32), *joined
+        costs.append(np.rint(wide * share * UNIT))
+    cost = np.concatenate(costs).astype(np.int32)
+    return nodes.base, nodes.parent, nodes.first, nodes.last, cost

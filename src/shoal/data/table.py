@@ -240,7 +240,8 @@ class RepeatedTable(Table):
     """
 
     def __init__(self, rows: Table, row_of: np.ndarray) -> None:
-        for name, value in {"_columns": {}, "_rows": rows, "_row_of": row_of}.items():
+        known = {"_columns": {}, "names": rows.names, "_rows": rows, "_row_of": row_of}
+        for name, value in known.items():
             object.__setattr__(self, name, value)
 
     _rows: Table
@@ -253,10 +254,6 @@ class RepeatedTable(Table):
     @property
     def records(self) -> int:
         return len(self._row_of)
-
-    @property
-    def names(self) -> list[str]:
-        return self._rows.names
 
     @property
     def different(self) -> Table:

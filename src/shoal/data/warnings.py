@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shoal.data.language import inflected
+
 PEOPLE_ASSUMED = "people-assumed"
 TOGETHER_BELOW = "together-below-k"
 WITHHELD_FEW = "withheld-few"
@@ -180,124 +182,65 @@ def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+(?:\.\d+)?", text)
 
 
-ONE_AND_MANY: dict[str, tuple[str, str]] = {
-    "uncovered": (
-        "1 record has a cell that does not cover its true value",
-        "{} records have a cell that does not cover their true value",
-    ),
-    "changed": (
-        "1 record shows another sensitive or plain value than the original",
-        "{} records show another sensitive or plain value than the original",
-    ),
+FAULTS = {
+    "uncovered": "{} [record has|records have] a cell that does not cover [its|their] true value",
+    "changed": "{} [record shows|records show] another sensitive or plain value than the original",
     "unmatched": (
-        "1 record was made of no row of the original, whichever the others were made of",
-        "{} records were made of no row of the original, whichever the others were made of",
+        "{} [record was|records were] made of no row of the original, whichever the others were"
+        " made of"
     ),
-    "derived": (
-        "1 record has a lo, hi, mid or mean that its cell contradicts",
-        "{} records have a lo, hi, mid or mean that its cell contradicts",
-    ),
+    "derived": "{} [record has|records have] a lo, hi, mid or mean that its cell contradicts",
     "unrounded": (
-        "1 record has an interval whose ends are not rounded as the policy says",
-        "{} records have an interval whose ends are not rounded as the policy says",
+        "{} [record has|records have] an interval whose ends are not rounded as the policy says"
     ),
-    "not_removed": (
-        "the policy removes 1 column that the release still holds",
-        "the policy removes {} columns that the release still holds",
-    ),
-    "rows": (
-        "1 published row is not named exactly once by the trace",
-        "{} published rows are not named exactly once by the trace",
-    ),
-    "records": (
-        "1 record was not decided exactly once",
-        "{} records were not decided exactly once",
-    ),
-    "weak_first": (
-        "1 class had fewer than k people when it first appeared",
-        "{} classes had fewer than k people when they first appeared",
-    ),
-    "weak_new": (
-        "1 cluster broke a promise with its own first members",
-        "{} clusters broke a promise with their own first members",
-    ),
+    "not_removed": "the policy removes {} [column|columns] that the release still holds",
+    "rows": "{} published [row is|rows are] not named exactly once by the trace",
+    "records": "{} [record was|records were] not decided exactly once",
+    "weak_first": "{} [class|classes] had fewer than k people when [it|they] first appeared",
+    "weak_new": "{} [cluster|clusters] broke a promise with [its|their] own first members",
     "loose": (
-        "1 cluster publishes a wider span than its first members need",
-        "{} clusters publish a wider span than their first members need",
+        "{} [cluster publishes|clusters publish] a wider span than [its|their] first members need"
     ),
-    "reused_before_made": (
-        "1 row reuses a cluster before it was published",
-        "{} rows reuse a cluster before it was published",
-    ),
-    "stale": (
-        "1 row reuses a cluster that had expired",
-        "{} rows reuse a cluster that had expired",
-    ),
-    "missed": (
-        "1 row could have reused a cluster that loses less",
-        "{} rows could have reused a cluster that loses less",
-    ),
+    "reused_before_made": "{} [row reuses|rows reuse] a cluster before it was published",
+    "stale": "{} [row reuses|rows reuse] a cluster that had expired",
+    "missed": "{} [row|rows] could have reused a cluster that loses less",
     "needless": (
-        "1 release suppresses k people who could have had a cluster of their own",
-        "{} releases suppress k people who could have had a cluster of their own",
+        "{} [release suppresses|releases suppress] k people who could have had a cluster of their"
+        " own"
     ),
-    "late": (
-        "1 record waited longer than the method promises",
-        "{} records waited longer than the method promises",
-    ),
-    "overheld": (
-        "1 record more than delta was held at once",
-        "{} records more than delta were held at once",
-    ),
-    "weak_release": (
-        "1 class has fewer than k people within one release",
-        "{} classes have fewer than k people within one release",
-    ),
-    "out_of_order": (
-        "1 release stands before an earlier one",
-        "{} releases stand before an earlier one",
-    ),
+    "late": "{} [record|records] waited longer than the method promises",
+    "overheld": "{} [record|records] more than delta [was|were] held at once",
+    "weak_release": "{} [class has|classes have] fewer than k people within one release",
+    "out_of_order": "{} [release stands|releases stand] before an earlier one",
     "unshuffled": (
-        "1 release has its rows in the order of arrival, not of what they show",
-        "{} releases have their rows in the order of arrival, not of what they show",
+        "{} [release has its|releases have their] rows in the order of arrival, not of what they"
+        " show"
     ),
-    "orphans": (
-        "1 row belongs to no row of the table above it",
-        "{} rows belong to no row of the table above them",
-    ),
-    "repeated_keys": ("1 key is there twice", "{} keys are there twice"),
+    "orphans": "{} [row belongs|rows belong] to no row of the table above [it|them]",
+    "repeated_keys": "{} [key is|keys are] there twice",
     "original_keys": (
-        "1 key is none of the numbers or pseudonyms that a release gives its rows",
-        "{} keys are none of the numbers or pseudonyms that a release gives its rows",
+        "{} [key is|keys are] none of the numbers or pseudonyms that a release gives its rows"
     ),
-    "kept_keys": ("1 key is that of the original", "{} keys are those of the original"),
-    "kept_order": (
-        "the rows of 1 table stand in the order of the original",
-        "the rows of {} tables stand in the order of the original",
-    ),
+    "kept_keys": "{} [key is that|keys are those] of the original",
+    "kept_order": "the rows of {} [table|tables] stand in the order of the original",
     "ordered_keys": (
-        "keys follow what 1 column shows, and so tell the order of rows",
-        "keys follow what {} columns show, and so tell the order of rows",
+        "keys follow what {} [column shows|columns show], and so tell the order of rows"
     ),
     "extra_rows": (
-        "1 row is more than the count beside its parent says",
-        "{} rows are more than the counts beside their parents say",
+        "{} [row is|rows are] more than the [count|counts] beside [its parent says|their parents"
+        " say]"
     ),
     "odd_days": (
-        "1 day lies outside its span, or was not moved by chance",
-        "{} days lie outside their spans, or were not moved by chance",
+        "{} [day lies|days lie] outside [its span, or was|their spans, or were] not moved by chance"
     ),
     "matched": (
-        "1 person of the original fits fewer than k published people",
-        "{} people of the original fit fewer than k published people",
+        "{} [person of the original fits|people of the original fit] fewer than k published people"
     ),
-    "invented": ("1 row is more than the original has", "{} rows are more than the original has"),
-    "not_starred": (
-        "1 suppressed row shows more than the mark",
-        "{} suppressed rows show more than the mark",
-    ),
+    "invented": "{} [row is|rows are] more than the original has",
+    "not_starred": "{} suppressed [row shows|rows show] more than the mark",
 }
-OTHER = ("1 fault of another kind", "{} faults of another kind")  # of a later version
+"""What a number of faults of each kind means; `inflected` for that number."""
+OTHER = "{} [fault|faults] of another kind"  # of a later version
 REMOVED_ROLES = ("identifier", "time", "operation", "weight", "household", "drop")
 
 
@@ -321,8 +264,7 @@ def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 def fault_sentence(name: str, count: int) -> str:
     """What this number of faults of a kind means."""
-    one, many = ONE_AND_MANY.get(name, OTHER)
-    return one if count == 1 else many.format(count)
+    return inflected(FAULTS.get(name, OTHER), count)
 
 
 def _still_held(certificate: Mapping[str, Any]) -> list[str]:

@@ -16,16 +16,15 @@ from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
-from shoal.privacy.promise import Settings, as_written, sign
+from shoal.privacy.promise import GreatestShare, Settings, as_written
 from shoal.privacy.value_counts import CountsValues, counts_of, sensitive_column, value_counts
 
 
 @dataclass(frozen=True)
-class AlphaKAnonymity(CountsValues, BesidesK):
+class AlphaKAnonymity(CountsValues, BesidesK, GreatestShare):
     """k-anonymity, and no designated value more frequent than alpha in any class.
 
-    What is measured is the frequency; `holds` asks k as well. In a union of classes a value is at
-    most as frequent as in the one where it is most frequent.
+    What is measured is the frequency; `holds` asks k as well.
     """
 
     model: ClassVar[str] = "alpha-k-anonymity"
@@ -35,8 +34,7 @@ class AlphaKAnonymity(CountsValues, BesidesK):
         "Every class has at least k distinct subjects, and of these at most the share alpha has any"
         " one of the designated sensitive values (of all values where none is designated)."
     )
-    monotone: ClassVar[bool] = True
-    higher_is_better: ClassVar[bool] = False
+    too_much: ClassVar[str] = "less than the share of the most frequent value in the whole table"
 
     attribute: str = parameter("sensitive attribute")
     alpha: float = parameter(
@@ -63,33 +61,23 @@ class AlphaKAnonymity(CountsValues, BesidesK):
         return self.k if self.values else max(self.k, ceil(1 / as_written(self.alpha)))
 
     def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        people, most = classes.people(), self._most_frequent(classes)
-        with np.errstate(invalid="ignore"):
-            measured = most / people
-        rare = sign(most, people, as_written(self.alpha)) <= 0
-        return measured, rare & (people >= self.k)
+        measured, is_rare = super().judge(classes)
+        return measured, is_rare & (classes.people() >= self.k)
 
     def nearest(self, whole_table: Classes) -> list[str]:
-        findings = too_few_subjects(self.model, self.k, whole_table)
-        people, most = int(whole_table.people()[0]), int(self._most_frequent(whole_table)[0])
-        if people and most > as_written(self.alpha) * people:
-            least = -(-most * 10**6 // people) / 10**6
-            findings.append(
-                f"promise '{self.model}' on '{self.attribute}': alpha = {self.alpha} asked, less"
-                " than the share of the most frequent value in the whole table; the nearest that"
-                f" holds is alpha = {least}"
-            )
-        return findings
+        too_few = too_few_subjects(self.model, self.k, whole_table)
+        return [*too_few, *super().nearest(whole_table)]
 
-    def _most_frequent(self, classes: Classes) -> np.ndarray:
-        """Subjects who have the most frequent of the designated values, (count,) int64."""
+    def greatest(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """Subjects who have the most frequent of the designated values, and all subjects."""
+        people = classes.people()
         if not self.values:
             counts = value_counts(classes, self.attribute)
-            return counts.largest(counts.count)
+            return counts.largest(counts.count), people
         column = sensitive_column(classes, self.attribute)
         counts = counts_of(classes, column)  # a designated text for no value counts alone
         is_designated = np.isin(counts.value, _places(column, self.values))
-        return counts.largest(np.where(is_designated, counts.count, 0))
+        return counts.largest(np.where(is_designated, counts.count, 0)), people
 
 
 def _places(column: SensitiveColumn, labels: tuple[str, ...]) -> list[int]:

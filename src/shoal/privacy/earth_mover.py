@@ -14,8 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.errors import InputError
+from shoal.data.hierarchies.hierarchy import Hierarchy, climbed
 from shoal.privacy.value_counts import ValueCounts
 
 
@@ -41,12 +40,8 @@ def distance_to(column: SensitiveColumn, frequencies: np.ndarray) -> Distance:
         return TreeDistance.flat(frequencies)
     if column.distance == "ordered":
         return OrderedDistance.of(frequencies)
-    if column.distance == "hierarchical" and column.hierarchy is not None:
-        return TreeDistance.of(column.hierarchy, frequencies)
-    raise InputError(
-        f"attribute '{column.name}': distance must be equal, ordered, or hierarchical with a"
-        " hierarchy; correct it in the policy"
-    )
+    assert column.hierarchy is not None
+    return TreeDistance.of(column.hierarchy, frequencies)
 
 
 @dataclass(frozen=True)
@@ -189,7 +184,5 @@ def _depths(parent: np.ndarray) -> np.ndarray:
 def _levels(parent: np.ndarray, depth: np.ndarray, leaves: int) -> Iterator[np.ndarray]:
     """The ancestor of every leaf at depth 1, 2, ...; the leaf itself at its own depth."""
     for level in range(1, int(depth.max()) + 1):
-        at = np.arange(leaves, dtype=np.int32)
-        while (deeper := depth[at] > level).any():
-            at = np.where(deeper, parent[at], at).astype(np.int32)
+        at = climbed(np.arange(leaves, dtype=np.int32), parent, -depth, -level)
         yield np.where(depth[at] == level, at, -1).astype(np.int32)

@@ -13,16 +13,13 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.option import parameter
-from shoal.privacy.promise import Promise, as_written, sign
+from shoal.privacy.promise import GreatestShare
 from shoal.privacy.value_counts import counts_of, sensitive_column
 
 
 @dataclass(frozen=True)
-class HolderShare(Promise):
-    """Of the members of a class, at most a share has any one value in some record.
-
-    A union of classes that hold holds: the share of a value is at most the largest of theirs.
-    """
+class HolderShare(GreatestShare):
+    """Of the members of a class, at most a share has any one value in some record."""
 
     model: ClassVar[str] = "holder-share"
     letter: ClassVar[str] = "share"
@@ -31,8 +28,7 @@ class HolderShare(Promise):
         "In every class, no value of the sensitive attribute belongs to more than this share of the"
         " subjects, in whichever of their records."
     )
-    monotone: ClassVar[bool] = True
-    higher_is_better: ClassVar[bool] = False
+    too_much: ClassVar[str] = "and more of all people have one value"
 
     attribute: str = parameter("sensitive attribute")
     share: float = parameter(
@@ -43,25 +39,9 @@ class HolderShare(Promise):
     def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
 
-    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
-        people, holders = classes.people(), self._holders(classes)
-        with np.errstate(invalid="ignore"):
-            measured = np.where(people > 0, holders / people, np.nan)
-        return measured, (sign(holders, people, as_written(self.share)) <= 0) & (people > 0)
-
-    def nearest(self, whole_table: Classes) -> list[str]:
-        people, holders = int(whole_table.people()[0]), int(self._holders(whole_table)[0])
-        if not people or holders <= as_written(self.share) * people:
-            return []
-        least = -(-holders * 10**6 // people) / 10**6
-        return [
-            f"promise '{self.model}' on '{self.attribute}': share = {self.share} asked, and more of"
-            f" all people have one value; the nearest that holds is share = {least}"
-        ]
-
-    def _holders(self, classes: Classes) -> np.ndarray:
-        """The members with the most frequent value of each class, (count,) int64."""
+    def greatest(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """The members with the most frequent value of each class, and all of its members."""
         column = sensitive_column(classes, self.attribute).with_missing_as_one()
         counts = counts_of(classes, column)
         is_value = counts.value < column.values - bool(column.missing)
-        return counts.largest(np.where(is_value, counts.count, 0))
+        return counts.largest(np.where(is_value, counts.count, 0)), classes.people()

@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
+from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise
@@ -105,7 +106,8 @@ class BesidesK(Promise):
         return self._judgement(*self.judge(classes), least)
 
     def total(self, parts: Sequence[Judgement]) -> PromiseReport:
-        return super().total(parts) | {"k_measured": fewest(parts)}
+        known = [part.more for part in parts if part.more is not None]
+        return super().total(parts) | {"k_measured": min(known, default=None)}
 
 
 def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
@@ -120,24 +122,9 @@ def too_few_subjects(model: str, k: int, whole_table: Classes) -> list[str]:
     return [f"promise '{model}': k = {k} asked, {subjects} in the table; {remedy}"]
 
 
-def fewest(parts: Sequence[Judgement]) -> int | None:
-    """The people of the smallest class of all parts; None where there is no class."""
-    return min((part.more for part in parts if part.more is not None), default=None)
-
-
 def _people_by_cells(classes: Classes, cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The group of each record that is in a class, and how many subjects share its cells."""
     kept = np.flatnonzero(classes.labels >= 0)
-    key, room = np.zeros(len(kept), dtype=np.int64), 1
-    for codes in cells:
-        many = int(codes.max(initial=0)) + 1
-        if room > (1 << 62) // many:
-            _, key = np.unique(key, return_inverse=True)
-            room = int(key.max(initial=0)) + 1
-        key *= many
-        key += codes[kept]
-        room *= many
-    _, labels = np.unique(key, return_inverse=True)
+    labels = alike((codes[kept] for codes in cells), len(kept)).astype(np.int32)
     subjects = None if classes.subjects is None else classes.subjects[kept]
-    labels = labels.reshape(-1).astype(np.int32)
     return labels, Classes(labels, int(labels.max(initial=-1)) + 1, subjects).people()

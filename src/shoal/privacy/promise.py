@@ -176,11 +176,10 @@ class Promise(ABC):
         return self.least_subjects(several_records)
 
     def enough_among(self, table: Classes) -> int:
-        """`enough_subjects` for classes of this table."""
-        people, several = table.subjects, False
-        if people is not None:
-            several = len(np.unique(people)) < len(people)
-        return self.enough_subjects(several)
+        """`enough_subjects` for classes of this table, which has subjects where some have several
+        records.
+        """
+        return self.enough_subjects(table.subjects is not None)
 
     def nearest(self, whole_table: Classes) -> list[str]:
         """Why the promise fails even when the whole table is one class, and what would hold."""
@@ -245,6 +244,39 @@ class Promise(ABC):
         return cast(PromiseReport, stated)
 
 
+class GreatestShare(Promise):
+    """No part of a class is more than a share of it, which `letter` names.
+
+    A union of classes that hold holds: a part's share of it is at most the largest of their shares.
+    """
+
+    monotone: ClassVar[bool] = True
+    higher_is_better: ClassVar[bool] = False
+    too_much: ClassVar[str]
+    """What is said of a table whose greatest part is more than the share of it."""
+
+    @abstractmethod
+    def greatest(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        """The greatest part of every class, and all of it; (count,) int64 both."""
+
+    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]:
+        part, whole = self.greatest(classes)
+        with np.errstate(invalid="ignore"):
+            measured = part / whole
+        return measured, (sign(part, whole, as_written(self.asked)) <= 0) & (whole > 0)
+
+    def nearest(self, whole_table: Classes) -> list[str]:
+        part, whole = (int(found[0]) for found in self.greatest(whole_table))
+        if not whole or part <= as_written(self.asked) * whole:
+            return []
+        about = "".join(f" on '{name}'" for name in self.attributes)
+        least = -(-part * 10**6 // whole) / 10**6
+        return [
+            f"promise '{self.model}'{about}: {self.letter} = {self.asked} asked, {self.too_much};"
+            f" the nearest that holds is {self.letter} = {least}"
+        ]
+
+
 # What a promise may be asked with, refused early and in words.
 
 
@@ -268,18 +300,13 @@ def _taken(promise: Promise, asked: Field[Any]) -> Any:
 
 def whole(model: str, name: str, given: object, low: int) -> int:
     """A whole number of at least `low`; booleans and fractions are refused, 3.0 included."""
-    message = (
-        f"promise '{model}': {name} must be a whole number of at least {low}; correct it in the"
-        " policy"
-    )
-    if isinstance(given, bool):
-        raise InputError(message)
+    unfit = _unfit(model, name, f"be a whole number of at least {low}")
     try:
         number = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
-        raise InputError(message) from None
-    if number < low:
-        raise InputError(message)
+        raise unfit from None
+    if isinstance(given, bool) or number < low:
+        raise unfit
     return number
 
 
@@ -291,9 +318,7 @@ def decimal(
     if not (math.isfinite(number) and low <= number <= high and not (above and number == low)):
         start = f"above {low:g}" if above else f"at least {low:g}"
         end = f" and at most {high:g}" if math.isfinite(high) else ""
-        raise InputError(
-            f"promise '{model}': {name} must be a number {start}{end}; correct it in the policy"
-        )
+        raise _unfit(model, name, f"be a number {start}{end}")
     return number
 
 
@@ -308,9 +333,7 @@ def names(model: str, name: str, given: object, required: bool = True) -> tuple[
     if not isinstance(listed, Iterable) or not all(
         isinstance(entry, str) and entry for entry in listed
     ):
-        raise InputError(
-            f"promise '{model}': {name} must list attribute names; correct it in the policy"
-        )
+        raise _unfit(model, name, "list attribute names")
     found = tuple(listed)
     if required and not found:
         raise InputError(f"promise '{model}': {name} names no attribute; name at least one")
@@ -322,20 +345,19 @@ def names(model: str, name: str, given: object, required: bool = True) -> tuple[
 def one_name(model: str, name: str, given: object) -> str:
     """The name of one attribute."""
     if not isinstance(given, str) or not given:
-        raise InputError(
-            f"promise '{model}': {name} must be one attribute's name; correct it in the policy"
-        )
+        raise _unfit(model, name, "be one attribute's name")
     return given
 
 
 def choice(model: str, name: str, given: object, choices: Sequence[str]) -> str:
     """One of a few words."""
     if given not in choices:
-        known = ", ".join(choices)
-        raise InputError(
-            f"promise '{model}': {name} must be one of {known}; correct it in the policy"
-        )
+        raise _unfit(model, name, f"be one of {', '.join(choices)}")
     return str(given)
+
+
+def _unfit(model: str, name: str, must: str) -> InputError:
+    return InputError(f"promise '{model}': {name} must {must}; correct it in the policy")
 
 
 def _is_number(given: object) -> bool:

@@ -16,7 +16,7 @@ A union of classes has more people and a larger sum of weights than each of them
 both: no member's risk rises, and neither does the mean over all.
 """
 
-from abc import abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -180,9 +180,6 @@ class _OfSample(Promise):
             f" {found:.6g}; ask for no less than that"
         ]
 
-    @abstractmethod
-    def judge(self, classes: Classes) -> tuple[np.ndarray, np.ndarray]: ...
-
 
 @dataclass(frozen=True)
 class IndividualRisk(_OfSample):
@@ -243,14 +240,12 @@ class GlobalRisk(_OfSample):
             largest = int(np.bincount(sample.households).max(initial=1))
         own = -np.expm1(np.log1p(-self.at_most) / largest) if self.at_most < 1 else 1.0
         least = float(sample.weights.min(initial=1e9))
-        low, high = 1, max(people, 1)
-        while low < high:
-            middle = np.array([(low + high) // 2])
-            if individual_risk(middle, middle * least)[0] <= own:
-                high = int(middle[0])
-            else:
-                low = int(middle[0]) + 1
-        return low
+
+        def is_enough(number: int) -> bool:
+            some = np.array([number])
+            return bool(individual_risk(some, some * least)[0] <= own)
+
+        return 1 + bisect_left(range(1, max(people, 1)), True, key=is_enough)
 
     def _risks(self, classes: Classes) -> np.ndarray:
         found = risks_of_people(classes)

@@ -5,8 +5,8 @@ Journal of Computer Science and Technology 33(6):1231-1242, 2018.
 Reading: the whole table is every record that is in a class; suppressed records are in none. A
 distribution weighs (subject, value) pairs: a subject counts once for each different value it has
 there, so neither many equal records nor a large class outweigh anybody.
-Joint, ours: the combinations of all listed attributes are the values, and `data.joint` says how far
-apart they are. A class that is close so is as close on each attribute alone, where every subject
+Joint, ours: the combinations of all listed attributes are the values; how far apart they are is
+said below. A class that is close so is as close on each attribute alone, where every subject
 has one record.
 Reading: every text that stands for no value is a value of its own. Where values have an order or a
 tree, all of them have one last place or leaf there; if several occur, a class is also as far from
@@ -225,22 +225,18 @@ def _compare_floats(
 # Several sensitive attributes as one: their combinations, and how far apart two of them are.
 #
 # Ours, not from a paper: the k-means++ t-closeness paper names the joint distribution as future
-#   work.
-# Two combinations are as far apart as on the attribute where they are farthest. There, two values
-#   are
+# work. Two combinations are as far apart as on the attribute where they are farthest. There, two
+# values are
 # - equal: 0 if they are the same, else 1;
 # - hierarchical: height of their lowest common node over that of the root;
-# - ordered: m values that occur are halved into 1, 2, 4, ... nearly equal runs; of the shortest
-#   run
+# - ordered: m values that occur are halved into 1, 2, 4, ... nearly equal runs; of the shortest run
 #   that holds both, (its length - 1) / (m - 1), length meaning that of the longest run of that
 #   halving.
 # Every one of these is at least the distance that t-closeness takes on the attribute alone, so a
 # class whose combinations are within t is within t on each attribute, where nobody has several
-# records. All are distances
-# on trees, and so is the greatest of them: combinations are the leaves of one hierarchy, and
-# everything that is known of hierarchical attributes serves here. Distances are rounded up to
-#   whole
-# units of 1 / UNITS.
+# records. All are distances on trees, and so is the greatest of them: combinations are the leaves
+# of one hierarchy, and everything that is known of hierarchical attributes serves here. Distances
+# are rounded up to whole units of 1 / UNITS.
 
 
 UNITS = 100_800
@@ -256,7 +252,8 @@ def joint_column(
     """
     if not kept.any():
         return SensitiveColumn(name, np.zeros(len(kept), dtype=np.int32), 0)
-    first, code = _combinations([column.codes[kept] for column in columns])
+    code = alike([column.codes[kept] for column in columns], int(kept.sum()))
+    first = np.unique(code, return_index=True)[1]  # a record of each combination
     codes_of = [column.codes[kept][first] for column in columns]
     steps = [list(_steps(column, codes)) for column, codes in zip(columns, codes_of, strict=True)]
     heights, groups = _nested(steps, len(first))
@@ -265,13 +262,6 @@ def joint_column(
     codes = np.zeros(len(kept), dtype=np.int32)
     codes[kept] = leaf[code]
     return SensitiveColumn(name, codes, tree.leaves, "hierarchical", tree)
-
-
-def _combinations(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """A record of each combination that occurs, and the combination of each record."""
-    key = alike(columns, len(columns[0]))
-    _, first, code = np.unique(key, return_index=True, return_inverse=True)
-    return first, code.reshape(-1)
 
 
 def _steps(column: SensitiveColumn, code: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

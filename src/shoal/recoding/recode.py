@@ -113,6 +113,12 @@ def recode(
 # Records that show the mark in every quasi-identifier: one class, whatever made them.
 
 
+NOTHING_SHOWN = (
+    "no quasi-identifier can be shown, and all records as one class break a promise; relax the"
+    " promises, or allow fewer records to be suppressed"
+)
+
+
 def cells_of(
     table: Table, bound: BoundTable, classes: Partition | Cut | GlobalRecoding
 ) -> pl.DataFrame:
@@ -165,11 +171,8 @@ class Starring:
         if (not self.withheld or starred.all()) and self._holds(frame):
             return frame
         if starred.all():
-            raise InfeasibleError(
-                "no quasi-identifier can be shown, and all records as one class break a promise;"
-                " relax the promises, or allow fewer records to be suppressed",
-                infeasible_promises(self.bound.asked.promises, self.bound.whole_table),
-            )
+            found = infeasible_promises(self.bound.asked.promises, self.bound.whole_table)
+            raise InfeasibleError(NOTHING_SHOWN, found)
         return frame.with_columns(
             suppress_cells(frame[name], starred, self._mark, self.typed) for name in names
         )

@@ -22,6 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from shoal.data.classes import Sizes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import gettext
@@ -33,7 +34,6 @@ from shoal.data.schema import Attribute, Kind
 from shoal.data.single_ends import step_of
 from shoal.policy.model import AttributePolicy
 from shoal.reports import charts, pages
-from shoal.utility.class_sizes import class_sizes
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
 FEWEST = 5
@@ -430,11 +430,12 @@ MOST_DRAWN = 24  # columns on one page or in one figure; the tables have all of 
 
 def sizes_chart(measured: pages.Measured) -> charts.Chart | None:
     """How many classes have how many people; None where there is no class."""
-    sizes, counts = class_sizes(measured.release)
-    if not len(sizes):
+    found = Sizes.of(measured.release.classes.people())
+    if not found.count:
         return None
     counted = gettext(unit(measured.certificate).many)
-    return charts.class_sizes_chart(sizes, counts, measured.release.required_k, counted)
+    required_k = measured.release.required_k
+    return charts.class_sizes_chart(found.sizes, found.groups, required_k, counted)
 
 
 def losses_of(measured: pages.Measured) -> dict[str, float | None]:

@@ -37,6 +37,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, infeasible_promises
 from shoal.protocols import ColumnPartitioner
+from shoal.recoding.recode import NOTHING_SHOWN
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
 from shoal.tables.draft import RecodedDraft
 
@@ -294,10 +295,7 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
     if all(starred >= promise.k for promise in asked):
         return False
     if starred == records:
-        raise InfeasibleError(
-            "no quasi-identifier can be shown, and all records as one class break a promise;"
-            " relax the promises, or allow fewer records to be suppressed"
-        )
+        raise InfeasibleError(NOTHING_SHOWN)
     if any(promise.attributes for promise in asked):
         raise needs_whole("fewer records than k show nothing, and promises cover some columns only")
     return True

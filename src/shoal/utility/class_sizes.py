@@ -20,16 +20,6 @@ from shoal.data.release import Release
 from shoal.utility.in_parts import InParts, OfSizes
 
 
-def class_sizes(release: Release) -> tuple[np.ndarray, np.ndarray]:
-    """The sizes that occur, ascending, and how many classes have each; both (m,) int64.
-
-    Sizes are distinct subjects; suppressed records are in no class.
-    """
-    counts = np.bincount(release.classes.people())
-    sizes = np.flatnonzero(counts)
-    return sizes, counts[sizes]
-
-
 @dataclass(frozen=True)
 class Discernibility(InParts):
     """Sum of squared class sizes, plus the size of the table for every suppressed record.

@@ -34,8 +34,8 @@ class Crowd:
         """Those of the chosen records, (n,) bool. subjects: None where each is its own person."""
         if subjects is None:
             self._records += int(chosen.sum())
-            return
-        self.add_people(subjects[chosen])
+        else:
+            self.add_people(subjects[chosen])
 
     def add_people(self, people: np.ndarray) -> None:
         """Those of some records. people: (m,) int32 numbers."""
@@ -43,10 +43,6 @@ class Crowd:
         if most > len(self._met):
             self._met = np.append(self._met, np.zeros(most - len(self._met), dtype=bool))
         self._met[people] = True
-
-    def add_records(self, records: int) -> None:
-        """This number of people with one record each."""
-        self._records += records
 
     def absorb(self, other: "Crowd") -> None:
         """All people of another crowd, numbered alike."""
@@ -137,12 +133,8 @@ class Tally:
         self.withheld += release.withheld
         self.unrounded += release.unrounded(self.schema)
         self._sizes.append(Sizes.of(classes.people()))
-        if classes.subjects is None:
-            self._everybody.add_records(release.records)
-        else:
-            self._everybody.add_people(classes.subjects)
-        left_out = classes.labels < 0
-        self._withheld_people.add(classes.subjects, left_out)
+        self._everybody.add(classes.subjects, np.ones(release.records, dtype=bool))
+        self._withheld_people.add(classes.subjects, classes.labels < 0)
         self._in_several.add(classes)
         self._add_together(classes)
         alone = np.zeros(release.records, dtype=bool)
@@ -189,9 +181,7 @@ class Tally:
         below = np.zeros(len(people), dtype=bool) if asked is None else people < asked
         chosen_classes = {"alone": people == 1, "below": below, "people": people > 0}
         for name, chosen in chosen_classes.items():
-            if classes.subjects is None:
-                self._together[name].add_records(int(classes.sizes[chosen].sum()))
-            elif chosen.any():
+            if chosen.any():
                 # the last place takes what is in no class
                 self._together[name].add(classes.subjects, np.append(chosen, False)[classes.labels])
 

@@ -15,7 +15,7 @@ from sample_policies import content_of
 from shoal.auditor.verdict import require_kept
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
-from shoal.data.warnings import ONE_AND_MANY, fault_sentence, fault_sentences
+from shoal.data.warnings import FAULTS, fault_sentence, fault_sentences
 from shoal.errors import PromiseError
 from shoal.reports.text import summary, worst_columns
 
@@ -34,7 +34,7 @@ def certificate_with(**faults: int) -> Certificate:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("name", [*ONE_AND_MANY, "unheard_of"])
+@pytest.mark.parametrize("name", [*FAULTS, "unheard_of"])
 def test_no_key_is_shown_to_people(name, count):
     certificate = certificate_with(**{name: count})
     lines = [line for line in summary(certificate).splitlines() if "DOES NOT HOLD" in line]
@@ -60,7 +60,7 @@ def test_every_fault_that_an_audit_or_a_trace_counts_has_words(tmp_path, monkeyp
     beside = {"not_removed", "derived", "unrounded", "unmatched", "not_starred"}
     linked = {"orphans", "extra_rows", "odd_days", "matched", "invented"}
     linked |= {"repeated_keys", "original_keys", "ordered_keys", "kept_keys", "kept_order"}
-    assert counted | beside | linked == set(ONE_AND_MANY)
+    assert counted | beside | linked == set(FAULTS)
 
 
 def test_a_column_that_is_still_there_is_named():

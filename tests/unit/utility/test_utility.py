@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Sizes
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.true_values import TrueValues
 from shoal.utility.class_sizes import (
@@ -16,7 +16,6 @@ from shoal.utility.class_sizes import (
     Marketer,
     ProsecutorMax,
     ProsecutorMean,
-    class_sizes,
 )
 from shoal.utility.classification import Classification
 from shoal.utility.gcp import GeneralizedLoss, GlobalCertaintyPenalty
@@ -216,7 +215,7 @@ def test_risks_are_means_and_maxima_over_everybody_in_a_class(labels, data):
 
 
 @given(labellings, st.data())
-def test_class_sizes_is_a_histogram_of_subjects(labels, data):
+def test_sizes_are_a_histogram_of_subjects(labels, data):
     n = len(labels)
     subjects = data.draw(st.one_of(st.none(), st.lists(st.integers(0, 4), min_size=n, max_size=n)))
     dense = {
@@ -224,9 +223,9 @@ def test_class_sizes_is_a_histogram_of_subjects(labels, data):
         for place, label in enumerate(sorted({label for label in labels if label >= 0}))
     }
     labels = [dense.get(label, -1) for label in labels]
-    sizes, counts = class_sizes(release(labels, subjects=subjects))
+    found = Sizes.of(release(labels, subjects=subjects).classes.people())
     truth = [naive.k_measured(labels, subjects, which) for which in dense.values()]
-    assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {
+    assert dict(zip(found.sizes.tolist(), found.groups.tolist(), strict=True)) == {
         s: truth.count(s) for s in truth
     }
 

@@ -3,20 +3,19 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from decimal import Decimal, InvalidOperation, localcontext
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.data.hierarchies.edits import is_whole
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import refuse_values_without_leaf
-from shoal.data.numbers import plain_text
+from shoal.data.numbers import EXACT, plain_text
 from shoal.data.option import parameter
 from shoal.errors import InputError
 
-# Wide enough for any finite double beside any other, so that no bound is ever rounded.
-EXACT = Context(prec=800, rounding=ROUND_FLOOR)
 MOST_DIGITS = 320
 
 TAKES = (
@@ -88,20 +87,17 @@ class Bins:
 
 
 def _of_mapping(argument: dict[str, Any]) -> Bins:
-    problems = [
-        f"unknown key '{key}'"
-        for key in argument
-        if key not in ("width", "start", "factor", "levels")
-    ]
+    known = ("width", "start", "factor", "levels")
+    problems = [f"unknown key '{key}'" for key in argument if key not in known]
     width, start = _number(argument.get("width")), _number(argument.get("start", 0))
     factor, levels = argument.get("factor", 2), argument.get("levels", 1)
     if width is None or width <= 0:
         problems.append("'width' must be a number above 0")
     if start is None:
         problems.append("'start' must be a number")
-    if not _is_whole(factor, 2, 1_000_000):
+    if not is_whole(factor, 2, 1_000_000):
         problems.append("'factor' must be a whole number of at least 2")
-    if not _is_whole(levels, 1, 64):
+    if not is_whole(levels, 1, 64):
         problems.append("'levels' must be a whole number from 1 to 64")
     if problems or start is None:
         raise InputError(f"{TAKES}: {'; '.join(problems)}")
@@ -114,10 +110,6 @@ def _edges(argument: Sequence[Any]) -> tuple[Decimal, ...]:
     if len(known) < max(len(edges), 2) or any(low >= high for low, high in pairwise(known)):
         raise InputError(TAKES)
     return known
-
-
-def _is_whole(number: Any, low: int, high: int) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and low <= number <= high
 
 
 def _number(text: Any) -> Decimal | None:

@@ -63,19 +63,19 @@ class Dates:
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values are not ISO dates or time stamps; (n,) bool."""
-        return np.array([_time(value) is None for value in values], dtype=bool)
+        return np.array([time_of(value) is None for value in values], dtype=bool)
 
     def make(self, values: np.ndarray) -> Hierarchy:
         """Every distinct value under its periods, by time; without values the root alone."""
         refuse_values_without_leaf(self, values)
-        times = sorted((time, value) for value in set(values) if (time := _time(value)) is not None)
+        times = sorted((time, value) for value in set(values) if (time := time_of(value)))
         namers = [PERIODS[name] for name in self.periods]
         paths = [[value, *(name(time) for name in namers), "*"] for time, value in times]
         return Hierarchy.from_paths(paths or [["*"]])
 
 
-def _time(text: str) -> datetime | None:
-    """The time as the text's own clock shows it."""
+def time_of(text: str) -> datetime | None:
+    """The time of a date or stamp in ISO, as its own clock shows it; None where a text is none."""
     try:
         return datetime.fromisoformat(text.strip()).replace(tzinfo=None)
     except ValueError:

@@ -20,6 +20,7 @@ Messages name edits by their numbers and no label, for labels are values.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import inf
 from typing import Any, NoReturn
 
 import numpy as np
@@ -112,7 +113,7 @@ class _Sheet:
 
     def step(self, edit: Edit) -> np.ndarray:
         at = edit["step"]
-        if not _is_whole(at) or not 0 <= at < self.steps - 1:
+        if not is_whole(at, 0, self.steps - 2):
             self._refuse(f"'step' is not below the root; choose one from 0 to {self.steps - 2}")
         return np.insert(self.rows, at + 1, self.rows[:, at], axis=1)
 
@@ -125,7 +126,7 @@ class _Sheet:
 
     def rare(self, edit: Edit) -> np.ndarray:
         least, counts = edit["rare"], edit["counts"]
-        if not _is_whole(least) or least < 1 or not isinstance(counts, Mapping):
+        if not is_whole(least, 1) or not isinstance(counts, Mapping):
             self._refuse("takes a number of rows, at least 1, and the rows of each value")
         step = self._step(edit.get("step", 1))
         below = self.rows[:, step - 1]
@@ -160,7 +161,7 @@ class _Sheet:
         return rows
 
     def _step(self, step: Any) -> int:
-        if not _is_whole(step) or not 0 < step < self.steps - 1:
+        if not is_whole(step, 1, self.steps - 2):
             self._refuse(
                 "there is no step for it between the values and the root; add one with {step: 0},"
                 " or name another step"
@@ -195,8 +196,9 @@ class _Sheet:
         raise InputError(f"{self.where}: {why}")
 
 
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool)
+def is_whole(number: Any, low: int, high: float = inf) -> bool:
+    """Whether it is a whole number from `low` to `high`, as YAML holds one."""
+    return isinstance(number, int) and not isinstance(number, bool) and low <= number <= high
 
 
 _KINDS: dict[str, tuple[Callable[[_Sheet, Edit], np.ndarray], tuple[str, ...], tuple[str, ...]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ class Hierarchy:
             ) from None
         faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
         InputError.raise_for(faults)
-        return _without_chains(paths.trie, paths.labels)
+        return tree_of(paths)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hierarchy):
@@ -183,45 +183,32 @@ class Hierarchy:
             raise InputError(
                 "the label to add names another node of the hierarchy; choose a different one"
             )
-        grown = (
-            self
-            if self.root >= self.leaves and not self._root_aliases()
-            else self._with_bare_root()
-        )
-        return grown._with_last_leaf(label)
+        chain = [alias for alias in self.aliases if alias.node == self.root]
+        tree = self._with_bare_root(chain) if chain or self.root < self.leaves else self
+        at, root = tree.leaves, tree.root + 1
+        grown = tree._with_node(label, root, at, at, 0)
+        grown.last[root] = at
+        return grown
 
-    def _root_aliases(self) -> tuple[Alias, ...]:
-        return tuple(alias for alias in self.aliases if alias.node == self.root)
-
-    def _with_bare_root(self) -> Hierarchy:
+    def _with_bare_root(self, chain: Sequence[Alias]) -> Hierarchy:
         """The root's chain untied: its topmost label is a node of its own again."""
-        chain = self._root_aliases()
         top = chain[-1] if chain else Alias(self.root, self.height + 1, "*")
-        at, leaves = self.leaves, self.leaves
-        parent = np.insert(_shifted(self.parent, at), at, -1)
-        below = self.root if self.root < at else self.root + 1
-        parent[below] = at
-        return Hierarchy(
-            labels=(*self.labels[:at], top.label, *self.labels[at:]),
-            parent=parent.astype(np.int32),
-            first=np.insert(self.first, at, 0).astype(np.int32),
-            last=np.insert(self.last, at, leaves - 1).astype(np.int32),
-            aliases=_shifted_aliases([alias for alias in self.aliases if alias != top], at),
-            table_levels=np.insert(self.levels, at, top.level).astype(np.int32),
-        )
+        others = replace(self, aliases=tuple(alias for alias in self.aliases if alias != top))
+        grown = others._with_node(top.label, -1, 0, self.leaves - 1, top.level)
+        grown.parent[self.root + (self.root >= self.leaves)] = self.leaves
+        return grown
 
-    def _with_last_leaf(self, label: str) -> Hierarchy:
+    def _with_node(self, label: str, above: int, first: int, last: int, level: int) -> Hierarchy:
+        """One more node, behind the leaves. above: the number that its parent then has."""
         at = self.leaves
-        last = self.last.copy()
-        last[self.root] = at
-        root = self.root + 1
+        moved = [alias._replace(node=alias.node + (alias.node >= at)) for alias in self.aliases]
         return Hierarchy(
             labels=(*self.labels[:at], label, *self.labels[at:]),
-            parent=np.insert(_shifted(self.parent, at), at, root).astype(np.int32),
-            first=np.insert(self.first, at, at).astype(np.int32),
-            last=np.insert(last, at, at).astype(np.int32),
-            aliases=_shifted_aliases(self.aliases, at),
-            table_levels=np.insert(self.levels, at, 0).astype(np.int32),
+            parent=np.insert(self.parent + (self.parent >= at), at, above).astype(np.int32),
+            first=np.insert(self.first, at, first).astype(np.int32),
+            last=np.insert(self.last, at, last).astype(np.int32),
+            aliases=tuple(moved),
+            table_levels=np.insert(self.levels, at, level).astype(np.int32),
         )
 
 
@@ -257,16 +244,9 @@ def climbed(nodes: np.ndarray, parent: np.ndarray, heights: np.ndarray, most: in
         nodes = np.where(climbs, up, nodes)
 
 
-def _shifted(nodes: np.ndarray, at: int) -> np.ndarray:
-    return np.where(nodes >= at, nodes + 1, nodes)
-
-
-def _shifted_aliases(aliases: Iterable[Alias], at: int) -> tuple[Alias, ...]:
-    return tuple(alias._replace(node=alias.node + (alias.node >= at)) for alias in aliases)
-
-
-def _without_chains(trie: Trie, labels: tuple[str, ...]) -> Hierarchy:
-    """The array form of a trie with one root: leaves first, a chain as its lowest link."""
+def tree_of(paths: Paths) -> Hierarchy:
+    """The tree that paths without a fault spell: leaves first, a chain as its lowest link."""
+    trie, labels = paths.trie, paths.labels
     lowest = _lowest_links(trie)
     nodes = np.arange(len(trie.parent))
     kept = nodes[1:][lowest[1:] == nodes[1:]]

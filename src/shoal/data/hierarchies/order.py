@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.edits import as_label
+from shoal.data.hierarchies.edits import as_label, is_whole
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import refuse_values_without_leaf
 from shoal.data.option import parameter
@@ -40,7 +40,7 @@ class Order:
         values, fanout = given.get("values"), given.get("fanout", 2)
         if set(given) - {"values", "fanout"} or not isinstance(values, list | tuple) or not values:
             raise InputError(TAKES)
-        if not isinstance(fanout, int) or isinstance(fanout, bool) or fanout < 2:
+        if not is_whole(fanout, 2):
             raise InputError(f"{TAKES}: 'fanout' must be a whole number of at least 2")
         labels = tuple(as_label(value, cls.kind) for value in values)
         if len(set(labels)) < len(labels):

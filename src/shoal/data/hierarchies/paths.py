@@ -8,7 +8,7 @@ Everything here is done on whole columns of codes, so that a hundred thousand le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -81,7 +81,7 @@ class Paths:
 
     @cached_property
     def trie(self) -> Trie:
-        return Trie.of(self)
+        return _Grower(self).grow()
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,6 @@ class Trie:
     level: np.ndarray
     first: np.ndarray
     size: np.ndarray
-
-    @classmethod
-    def of(cls, paths: Paths) -> Trie:
-        return _Grower(paths).grow()
 
 
 class _Grower:
@@ -209,21 +205,36 @@ def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list
     depths.
     """
     paths = rows if isinstance(rows, Paths) else Paths.of(rows)
-    report = _Report(attribute)
+    return [
+        AttributeFinding(
+            kind,
+            attribute,
+            count,
+            f"{about(attribute)}the hierarchy {text}",
+            tuple(paths.labels[code] for code in codes),
+        )
+        for kind, count, text, codes in _faults(paths)
+    ]
+
+
+_Found = tuple[Fault, int, str, Iterable[int]]
+"""A fault, how many labels or rows it concerns, what is wrong, and the codes of these labels."""
+
+
+def _faults(paths: Paths) -> Iterator[_Found]:
     if not len(paths):
-        report.add(Fault.NO_ROWS, 0, "has no rows; give one row for each value, the value first")
-        return report.findings
-    if too_large := _too_large(paths.lengths):
+        text = "has no rows; give one row for each value, the value first"
+        yield Fault.NO_ROWS, 0, text, ()
+    elif too_large := _too_large(paths.lengths):
         text = f"{too_large}; leave out steps or correct its separator"
-        report.add(Fault.MANY_STEPS, int(paths.lengths.max()), text)
-        return report.findings
-    _check_labels(paths, report)
-    _check_row_lengths(paths, report)
-    if not (paths.lengths == 0).any():
-        _check_roots(paths, report)
-        _check_leaves(paths, report)
-        _check_nodes(paths, report)
-    return report.findings
+        yield Fault.MANY_STEPS, int(paths.lengths.max()), text, ()
+    else:
+        yield from _faults_of_labels(paths)
+        yield from _faults_of_lengths(paths)
+        if not (paths.lengths == 0).any():
+            yield from _faults_of_roots(paths)
+            yield from _faults_of_leaves(paths)
+            yield from _faults_of_nodes(paths)
 
 
 class Rule(Protocol):
@@ -273,18 +284,6 @@ def refuse_values_without_leaf(rule: Rule, values: np.ndarray) -> None:
     InputError.raise_for(values_without_leaf(rule, "", values))
 
 
-class _Report:
-    """Collects findings about one attribute."""
-
-    def __init__(self, attribute: str) -> None:
-        self.attribute = attribute
-        self.findings: list[AttributeFinding] = []
-
-    def add(self, kind: Fault, count: int, text: str, values: Iterable[str] = ()) -> None:
-        message = f"{about(self.attribute)}the hierarchy {text}"
-        self.findings.append(AttributeFinding(kind, self.attribute, count, message, tuple(values)))
-
-
 def about(attribute: str) -> str:
     """How a message about an attribute begins."""
     return f"attribute '{attribute}': " if attribute else ""
@@ -294,91 +293,75 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _labels(paths: Paths, codes: np.ndarray) -> list[str]:
-    return [paths.labels[code] for code in codes]
-
-
 def _empty_code(paths: Paths) -> int:
     return paths.labels.index("") if "" in paths.labels else -2
 
 
-def _check_labels(paths: Paths, report: _Report) -> None:
+def _faults_of_labels(paths: Paths) -> Iterator[_Found]:
     empty = paths.codes == _empty_code(paths)
     count = int(empty.sum()) + int((paths.lengths == 0).sum())
     if count:
         rows = int((empty.any(axis=1) | (paths.lengths == 0)).sum())
-        report.add(
-            Fault.EMPTY_LABELS,
-            count,
+        text = (
             f"has {_counted(count, 'empty label', 'empty labels')} in"
-            f" {_counted(rows, 'row', 'rows')}; name every level, and end no row in a separator",
+            f" {_counted(rows, 'row', 'rows')}; name every level, and end no row in a separator"
         )
+        yield Fault.EMPTY_LABELS, count, text, ()
 
 
-def _check_row_lengths(paths: Paths, report: _Report) -> None:
+def _faults_of_lengths(paths: Paths) -> Iterator[_Found]:
     lengths, rows = np.unique(paths.lengths, return_counts=True)
     if len(lengths) > 1:
         shares = ", ".join(
             f"{_counted(int(many), 'row has', 'rows have')} {length}"
             for length, many in zip(lengths, rows, strict=True)
         )
-        report.add(
-            Fault.UNEVEN_ROWS,
-            int(rows.sum() - rows.max()),
+        text = (
             f"has rows of unequal length in columns ({shares}); fill the shorter ones by repeating"
-            " a label",
+            " a label"
         )
+        yield Fault.UNEVEN_ROWS, int(rows.sum() - rows.max()), text, ()
 
 
-def _check_roots(paths: Paths, report: _Report) -> None:
+def _faults_of_roots(paths: Paths) -> Iterator[_Found]:
     roots = np.unique(paths.root_codes)
     if len(roots) > 1:
         is_header = len(roots) == 2 and int((paths.root_codes == paths.root_codes[0]).sum()) == 1
         hint = "; if its first line names the columns, take that out" if is_header else ""
-        report.add(
-            Fault.SEVERAL_ROOTS,
-            len(roots),
-            f"has {len(roots)} roots; end every row in the same label, such as '*'{hint}",
-            _labels(paths, roots),
-        )
+        text = f"has {len(roots)} roots; end every row in the same label, such as '*'{hint}"
+        yield Fault.SEVERAL_ROOTS, len(roots), text, roots
 
 
-def _check_leaves(paths: Paths, report: _Report) -> None:
+def _faults_of_leaves(paths: Paths) -> Iterator[_Found]:
     listed = np.bincount(paths.leaf_codes, minlength=len(paths.labels))
     often = np.setdiff1d(np.flatnonzero(listed > 1), [_empty_code(paths)])
     if len(often):
-        report.add(
-            Fault.DUPLICATE_LEAVES,
-            len(often),
+        text = (
             f"lists {_counted(len(often), 'value', 'values')} more than once"
-            f" ({int(listed[often].sum())} rows); list every value once",
-            _labels(paths, often),
+            f" ({int(listed[often].sum())} rows); list every value once"
         )
+        yield Fault.DUPLICATE_LEAVES, len(often), text, often
 
 
-def _check_nodes(paths: Paths, report: _Report) -> None:
+def _faults_of_nodes(paths: Paths) -> Iterator[_Found]:
     """Labels of several nodes that do not lie on one line from a leaf to the root."""
     unrelated = np.setdiff1d(_labels_of_unrelated_nodes(paths), [_empty_code(paths)])
     if not len(unrelated):
         return
     torn = np.intersect1d(unrelated, _labels_with_two_parents(paths))
     if len(torn):
-        report.add(
-            Fault.TWO_PARENTS,
-            len(torn),
+        text = (
             f"puts {_counted(len(torn), 'label', 'labels')} under two different labels of the next"
-            " level; give every label one parent",
-            _labels(paths, torn),
+            " level; give every label one parent"
         )
+        yield Fault.TWO_PARENTS, len(torn), text, torn
     twice = np.setdiff1d(unrelated, np.concatenate([torn, _consequences(paths, unrelated)]))
     if len(twice):
-        report.add(
-            Fault.TWO_NODES,
-            len(twice),
+        text = (
             f"uses {_counted(len(twice), 'label', 'labels')} for two groups of which neither"
-            " contains the other; give them different labels",
-            _labels(paths, twice),
+            " contains the other; give them different labels"
         )
+        yield Fault.TWO_NODES, len(twice), text, twice
 
 
 def _labels_of_unrelated_nodes(paths: Paths) -> np.ndarray:

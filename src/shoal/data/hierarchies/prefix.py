@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shoal.data.hierarchies.edits import is_whole
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.option import parameter
 from shoal.errors import InputError
@@ -29,7 +30,7 @@ class Prefix:
     @classmethod
     def from_spec(cls, argument: Any) -> "Prefix":
         """`{prefix: 5}`."""
-        if isinstance(argument, int) and not isinstance(argument, bool) and 1 <= argument <= 64:
+        if is_whole(argument, 1, 64):
             return cls(argument)
         raise InputError(
             "hierarchy maker 'prefix' takes the number of characters of a full code, from 1 to 64"

@@ -10,7 +10,6 @@ import codecs
 import csv
 import gzip
 import io
-import os
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
@@ -19,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.hierarchy import Hierarchy, tree_of
 from shoal.data.hierarchies.paths import Paths, about, diagnose
-from shoal.data.regular_files import require_regular, unpacked
+from shoal.data.regular_files import require_regular, sync, unpacked
 from shoal.errors import InputError
 
 SEPARATORS = (";", "\t", "|", ",")  # in order of preference
@@ -36,7 +35,7 @@ def read_hierarchy(path: str | Path, attribute: str = "", encoding: str | None =
     paths = read_paths(path, attribute, encoding)
     faults = [finding.message for finding in diagnose(paths, attribute)]
     InputError.raise_for(faults)
-    return replace(Hierarchy.from_paths(paths, attribute), repeated=paths.repeated)
+    return replace(tree_of(paths), repeated=paths.repeated)
 
 
 def read_paths(path: str | Path, attribute: str = "", encoding: str | None = None) -> Paths:
@@ -65,11 +64,9 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, separator: str = ";"
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
     beside = path.with_name(f".{path.name}.part")
-    with open(beside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    beside.write_bytes(content)
+    sync(beside)
+    beside.replace(path)
 
 
 def table_text(hierarchy: Hierarchy, separator: str = ";") -> str:

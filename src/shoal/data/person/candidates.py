@@ -190,16 +190,15 @@ RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split
 class Candidate:
     """One column or several that may number the people.
 
-    kind: why it may, a key of RANK. twins: columns that say the same. part: the pattern of cells of
-    which only a part does. anew: of numbers that seem to begin anew in a group, whether that is
-    clear; in doubt, the number alone means fewer people.
+    kind: why it may, a key of RANK. part: the pattern of cells of which only a part does. anew: of
+    numbers that seem to begin anew in a group, whether that is clear; in doubt, the number alone
+    means fewer people.
     """
 
     parts: tuple[PersonColumn, ...]
     kind: str
     people: People
     evidence: Evidence = field(default_factory=Evidence)
-    twins: list[str] = field(default_factory=list)
     part: str = ""
     anew: bool | None = None
 

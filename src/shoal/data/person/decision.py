@@ -82,8 +82,8 @@ class PersonCandidate:
     people: as many would there be. records: those that have a value; most: of one person. agreeing:
     columns on which records of one agree, steadiest first. is_named: whether its name says so.
     is_profile: whether it only describes people, as age and height together do, or a part of its
-    cells numbers them. twins: columns that say the same. below: of the records, those without a
-    value below one that has. part: the pattern whose first group is that part.
+    cells numbers them. below: of the records, those without a value below one that has. part: the
+    pattern whose first group is that part.
     """
 
     columns: tuple[str, ...]
@@ -93,7 +93,6 @@ class PersonCandidate:
     agreeing: tuple[str, ...] = ()
     is_named: bool = False
     is_profile: bool = False
-    twins: tuple[str, ...] = ()
     below: int = 0
     part: str = ""
 
@@ -283,9 +282,7 @@ def _looked_at(table: Table) -> list[str]:
         return list(table.names)
 
     def rank(name: str) -> tuple[bool, int]:
-        is_coded = name in table.coded
-        values = len(table.column(name).cells) if is_coded else table.frame[name].n_unique()
-        return not name_of(name).kind, -values
+        return not name_of(name).kind, -table.distinct(name)
 
     chosen = {*sorted(table.names, key=rank)[:MOST_COLUMNS]}
     return [name for name in table.names if name in chosen]
@@ -394,11 +391,8 @@ def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
     """The likeliest first, each once under its best name."""
     left: list[Candidate] = []
     for one in sorted(kept, key=lambda c: (c.rank, c.is_weak, len(c.columns), -c.people.distinct)):
-        twin = next((other for other in left if _are_twins(one, other)), None)
-        if twin is None:
+        if not any(_are_twins(one, other) for other in left):
             left.append(one)
-        else:
-            twin.twins += one.columns
     return left
 
 
@@ -454,7 +448,6 @@ def _stated(one: Candidate) -> PersonCandidate:
         agreeing=tuple(sorted(steady, key=lambda name: -steady[name])),
         is_named=one.kind not in ("token", "evidence", "part"),
         is_profile=bool(one.part),
-        twins=tuple(one.twins),
         below=one.below,
         part=one.part,
     )

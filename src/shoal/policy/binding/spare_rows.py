@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
 from shoal.data.findings import listed_rows
-from shoal.data.numbers import LastNumbers, Parts, parse_numbers
+from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
 from shoal.data.person.people import mixed, shared_by_several
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
@@ -387,7 +387,7 @@ class _Below(NamedTuple):
         if np.isfinite(numbers).sum() < NEARLY_ALL * filled:
             return nothing
         digits = [len(one.partition(".")[2]) for one in last]
-        is_odd, is_end = LastNumbers(cells, digits).computed_of(numbers)
+        is_odd, is_end = computed_of_those_above(cells, digits, numbers)
         return cls(is_empty, np.isfinite(cells), is_odd, is_end)
 
 
@@ -397,7 +397,7 @@ def _computed_rows(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     are the least or greatest where other cells are empty. Others count below such a row.
 
     columns: of each, whether its last cells are empty as few are, which are numbers, and what
-    `LastNumbers` says of them.
+    `computed_of_those_above` says of them.
     """
     empty, numbers, odd, end = (np.sum(one, axis=0) for one in zip(*columns, strict=True))
     is_bare = 2 * empty > len(columns) - 1
