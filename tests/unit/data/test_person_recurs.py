@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 from shoal.advise.propose import propose_policy
+from shoal.data.person import recurrence
 from shoal.data.person.decision import Verdict, who_is_a_person
+from shoal.data.person.people import agree_beyond_neighbours
 from shoal.data.table import Table
 
 SYLLABLES = np.array([first + second for first in "bdfglmnrst" for second in "aeiou"])
@@ -69,6 +71,26 @@ def test_who_recurs_is_found_in_many_rows(people, numbers, rows):
     one = visits(people * numbers, "birth_date sex", 1, rows)
     found = [who_is_a_person(table).verdict for table in (several, one)]
     assert found == [Verdict.ASK, Verdict.SURE]
+
+
+@pytest.mark.parametrize("columns", ["birth_date sex", "birth_year sex zip", "age sex zip"])
+@pytest.mark.parametrize("numbers", [1, 2])
+def test_of_very_many_records_the_births_around_the_middle_tell_who_recurs(
+    columns, numbers, monkeypatch
+):
+    table = visits(1_000, columns, numbers, rows=1)
+    whole = who_is_a_person(table)
+    compared = []
+
+    def looked_at(ranks, *more):
+        compared.append(len(ranks))
+        return agree_beyond_neighbours(ranks, *more)
+
+    monkeypatch.setattr(recurrence, "agree_beyond_neighbours", looked_at)
+    monkeypatch.setattr(recurrence, "MOST_RANKED", 400)
+    assert who_is_a_person(table) == whole
+    # each birth has all its records
+    assert 400 <= max(compared) <= 600
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.4])

@@ -363,7 +363,7 @@ class PersonColumn:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
         column = self._table.column(self.title)
         numbers = self._cells.str.strip_chars(BLANKS).cast(pl.Float64, strict=False).fill_null(0)
-        ranks = np.empty(len(numbers), dtype=np.int64)
+        ranks = np.empty(len(numbers), dtype=np.int32)
         ranks[np.argsort(numbers.to_numpy(), kind="stable")] = np.arange(len(numbers))
         return ranks[column.codes[rows]]
 

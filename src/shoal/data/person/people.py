@@ -195,7 +195,7 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = Fa
     key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
     width = int(key.max()) + 1
     # a cell holds the records of one rank and one key
-    key += ranks * width
+    key += np.multiply(ranks, width, dtype=np.int64)
     cells, held = _counted(key, (int(ranks.max()) + 1) * width)
     of_cell = np.unique(cells // width, return_inverse=True)[1]
     records = np.bincount(of_cell, held).astype(np.int64)

@@ -9,8 +9,10 @@ import numpy as np
 from shoal.data.person.candidates import COMMON, CROSSING, MOST_ROWS, STEADY, Candidate
 from shoal.data.person.columns import FEWEST, MANY, MOST_WAVES, OFTEN, PersonColumn
 from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years, distinct
+from shoal.data.room import blocks
 
 STEPS = (1, 2, 3, 5)  # years from one wave to the next
+MOST_RANKED = 2_000_000  # records whose births are compared, so that memory has an end
 
 
 def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
@@ -54,17 +56,34 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
     among neighbours, too; a person's own records agree, however many others have their birth.
     """
-    has_values = np.logical_and.reduce([c.people.is_value[rows] for c in profile])
-    rows = rows if has_values.all() else rows[has_values]
     first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
+    rows, ranks = middle_births(first, rows)
+    has_values = np.logical_and.reduce([c.people.is_value[rows] for c in profile])
+    if not has_values.all():
+        rows, ranks = rows[has_values], ranks[has_values]
     others = [c.people.among(rows) for c in profile if c is not first]
-    tried = [(first.ranks_among(rows), others)] if others else []
+    tried = [(ranks, others)] if others else []
     if first.name.kind == "birth":
         year, day = first.birthdays_among(rows)
         tried.append((day, [year, *others]))
     return len(rows) > 0 and any(
         agree_beyond_neighbours(one, People.together(rest).keys) for one, rest in tried
     )
+
+
+def middle_births(column: PersonColumn, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and the ranks of their births; of very many, the births around the middle one, each with
+    all its records.
+    """
+    ranks = column.ranks_among(rows)
+    if len(rows) <= MOST_RANKED:
+        return rows, ranks
+    counted = (np.bincount(ranks[part], minlength=ranks.max() + 1) for part in blocks(len(rows)))
+    ends = (len(rows) - MOST_RANKED) // 2, (len(rows) + MOST_RANKED) // 2
+    first, last = np.searchsorted(np.cumsum(sum(counted)), ends)
+    # a birth needs its neighbours
+    is_kept = (ranks >= first - 1) & (ranks <= last + 1)
+    return rows[is_kept], ranks[is_kept]
 
 
 def _older(
