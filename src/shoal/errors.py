@@ -182,6 +182,10 @@ class KeywordError(InputError, TypeError):
     """A function was called with a keyword that it does not take."""
 
 
+class TooLargeError(InputError):
+    """A file unpacks to more than a file from strangers may, if its reader says nothing."""
+
+
 class InfeasibleError(ShoalError):
     """No release keeps these promises; the message names the nearest that would hold."""
 

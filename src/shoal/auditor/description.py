@@ -30,7 +30,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import derived_columns, is_number
-from shoal.policy.consistency import OF_STREAMS
+from shoal.policy.consistency import NOT_HASHED
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -300,12 +300,12 @@ def policy_sha256(policy: Policy, verb: str = "publish", without: Sequence[str] 
     elif policy.model.is_linked:
         policy = policy.or_method(usual_method(policy.model), {})
     content = policy.model.model_dump(mode="json", exclude_unset=True)
-    said = {block: content.pop(block) for block in OF_STREAMS if block in content}
+    said = {block: content.pop(block) for block in NOT_HASHED if block in content}
     others = {
-        block: {key: value for key, value in own.items() if key not in OF_STREAMS[block]}
+        block: {key: value for key, value in own.items() if key not in NOT_HASHED[block]}
         for block, own in said.items()
     }
-    if others == said or any(others.values()):  # else streams alone are spoken of
+    if others == said or any(others.values()):  # else nothing is said that counts
         content |= others
     content = {key: value for key, value in content.items() if key not in without}
     for table in (content, *content.get("tables", {}).values()):

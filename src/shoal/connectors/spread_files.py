@@ -6,6 +6,7 @@ once all are known.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -29,8 +30,13 @@ def is_readable(path: str | Path) -> bool:
     return Path(path).suffix.lower() == PARQUET
 
 
-def read_spread(path: str | Path, room: SharedRoom) -> files.SourceFile:
-    """The table in a folder, or in the files that a pattern names; raises InputError."""
+def read_spread(
+    path: str | Path, room: SharedRoom, unpacked: int | None = None
+) -> files.SourceFile:
+    """The table in a folder, or in the files that a pattern names; raises InputError.
+
+    unpacked: the bytes that each file may unpack to, where they were said.
+    """
     many = Location(path).is_many
     if not (many or Path(path).exists()):
         raise InputError(
@@ -38,7 +44,8 @@ def read_spread(path: str | Path, room: SharedRoom) -> files.SourceFile:
             " permissions"
         )
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
-    found = room.each(partial(_read_part, room.limit), parts)
+    reading = replace(dialect.AS_FOUND, unpacked=unpacked)
+    found = room.each(partial(_read_part, room.limit, reading), parts)
     hashes = [source.sha256 for source in found]
     parquet_parts.check_named(path, parts, hashes)
     tables = [cast(CodedTable, source.table) for source in found]
@@ -49,8 +56,8 @@ def read_spread(path: str | Path, room: SharedRoom) -> files.SourceFile:
     return files.SourceFile(whole, digest)
 
 
-def _read_part(limit: int, part: Part) -> files.SourceFile:
-    return coded_files.read_coded(part.path, PARQUET, dialect.AS_FOUND, Room(limit))
+def _read_part(limit: int, reading: dialect.Reading, part: Part) -> files.SourceFile:
+    return coded_files.read_coded(part.path, PARQUET, reading, Room(limit))
 
 
 def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-from shoal.errors import InputError
+from shoal.errors import InputError, TooLargeError
 
 
 def path_text(path: object, what: str, instead: str = "") -> str:
@@ -160,13 +160,14 @@ def unpacked(content: bytes, what: str, allowed: int | None = None) -> bytes:
     """
     if not content.startswith(PACKED):
         return content
-    most, text = most_unpacked(len(content), allowed), bytearray()
+    most = most_unpacked(len(content), allowed)
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            size = 0
             while block := file.read(1 << 20):
-                text += block
-                require_room(len(text), most, what)
-        return bytes(text)
+                size += len(block)
+                require_room(size, most, what)
+        return gzip.decompress(content)
     except (OSError, EOFError, zlib.error):
         raise InputError(f"{what}: its compression is damaged; fetch it again") from None
 
@@ -180,9 +181,9 @@ SHORT = 32
 
 
 def require_room(size: int, most: int, what: str) -> None:
-    """Raises InputError where more than `most` bytes were unpacked."""
+    """Raises TooLargeError where more than `most` bytes were unpacked."""
     if size > most:
-        raise InputError(
+        raise TooLargeError(
             f"{what}: unpacks to more than {most / 1e6:.0f} MB; if you know why, say how much it"
             " may be, such as --read unpacked=16GB, or unpack it first"
         )

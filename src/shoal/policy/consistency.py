@@ -111,7 +111,10 @@ def _interval_findings(model: PolicyModel) -> Iterator[str]:
 
 
 OF_STREAMS = {"read": {"record_lines", "partitioner"}, "write": {"roll"}}
-"""Keys that say how a stream reads records and parts its rows; no hash of a policy has them."""
+"""Keys that say how a stream reads records and parts its rows."""
+
+NOT_HASHED = {**OF_STREAMS, "read": {"unpacked", *OF_STREAMS["read"]}}
+"""Keys that no hash of a policy has: a bound on what is unpacked changes no record, either."""
 
 SERVED: dict[str, tuple[set[str], set[str]]] = {
     # a stream is read piece by piece, and a ledger's releases are compared with each other

@@ -24,7 +24,7 @@ from shoal.data.stream import KINDS, Piece
 from shoal.data.table import MOST_KEPT, Table
 from shoal.data.warnings import warn
 from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
-from shoal.policy.consistency import OF_STREAMS
+from shoal.policy.consistency import NOT_HASHED
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.recoding.recode import require_key
@@ -81,11 +81,9 @@ class StreamRequest:
     @property
     def fixed(self) -> Mapping[str, Any]:
         """What its policy settles for as long as the stream goes on."""
-        # a bound on what is unpacked changes no record; k over all columns is asked of no stream
         model = self.policy.model
-        beside = {**OF_STREAMS, "read": {"unpacked", *OF_STREAMS["read"]}}
-        settled = model.model_dump(mode="json", exclude=beside)
-        del settled["require_together"]
+        settled = model.model_dump(mode="json", exclude=NOT_HASHED)
+        del settled["require_together"]  # k over all columns is asked of no stream
         if "order" not in model.render.model_fields_set:
             settled["render"]["order"] = "input"  # as the default was named once
         return {

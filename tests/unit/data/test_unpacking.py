@@ -133,6 +133,28 @@ def test_lists_that_nobody_needs_are_not_read(tmp_path, monkeypatch, name):
     assert [frame.schema["l"] for frame in seen if frame.height] == [pl.String]
 
 
+@pytest.mark.parametrize("memory", [[], ["--memory", "400MB"]])
+@pytest.mark.parametrize("name", ["out.csv.gz", "out.parquet"])
+def test_a_release_whose_rows_repeat_more_than_a_strangers_may_is_read_back(
+    tmp_path, monkeypatch, capfd, name, memory
+):
+    people = pl.DataFrame({"age": range(20_000)}, schema={"age": pl.Int64})
+    people.sample(fraction=1, shuffle=True, seed=1).write_csv(tmp_path / "in.csv")
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nattributes: {age: {role: quasi, type: number}}\n"
+        "promises: [{model: k-anonymity, k: 5000}]\nmethod: {name: rounded-partition}\n"
+    )
+    monkeypatch.setattr(regular_files, "FREE", 1 << 10)
+    monkeypatch.setattr(regular_files, "RATIO", 2)
+    monkeypatch.chdir(tmp_path)
+    publish = ["publish", "in.csv", "-p", "p.yaml", "-o", name, "-q", *memory]
+    assert status_of(publish) == 0, capfd.readouterr().err
+    verify = ["verify", name, "-p", "p.yaml", *memory]
+    assert status_of(verify) == 2
+    assert "--read unpacked=16GB" in capfd.readouterr().err
+    assert status_of([*verify, "--read", "unpacked=16GB"]) == 0
+
+
 def test_a_folder_is_judged_by_all_of_its_files(tmp_path, monkeypatch):
     for number in range(3):
         pl.DataFrame({"a": [0] * 300}).write_parquet(tmp_path / f"{number}.parquet")

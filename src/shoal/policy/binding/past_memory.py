@@ -179,7 +179,7 @@ def read_past_memory(
     if isinstance(room, SharedRoom):
         from shoal.connectors.spread_files import read_spread
 
-        source = read_spread(path, room)
+        source = read_spread(path, room, reading.unpacked)
     else:
         from shoal.connectors.coded_files import read_coded
 
