@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import quoted
+from shoal.connectors.database.session import quoted, rows_as_text
 
 
 def load(source: str, original: str) -> None:
@@ -36,9 +36,7 @@ def copy(original: str, released: str, copied: str) -> None:
 def _read(address: str, key: str) -> pl.DataFrame:
     with opened(parse(address)) as session:
         table = session.named(parse(address))
-        columns = session.columns(table)
-        cells = ", ".join(f'{column.as_text} AS "{i}"' for i, column in enumerate(columns))
-        return session.query(f"SELECT {cells} FROM {table.quoted} ORDER BY {quoted(key)}")
+        return rows_as_text(session, table, session.columns(table), f"ORDER BY {quoted(key)}")
 
 
 def _write(frame: pl.DataFrame, address: str, key: bool) -> None:
