@@ -14,7 +14,7 @@ VERDICT = {True: "kept", False: "**missed**", None: ""}
 def draw(results: Sequence[dict[str, Any]]) -> str:
     """Markdown, whatever the results were made with; the same results give the same text."""
     lines = [f"<!-- {HEAD} -->", "", "# What was measured", ""]
-    lines += summary(results)
+    lines += _summary(results)
     for result in results:
         lines += [f"## {result['title']}", "", result["claim"], ""]
         if result["figures"]:
@@ -40,20 +40,21 @@ def pictures(results: Sequence[dict[str, Any]]) -> dict[str, str]:
     return curves.pictures(rows)
 
 
-def summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
-    judged = [(r, f) for r in results for f in r["figures"] if "target" in f]
-    missed = [(r, f) for r, f in judged if not f["kept"]]
-    yield f"Of {len(judged)} targets {len(judged) - len(missed)} are kept and {len(missed)} missed."
+def _summary(results: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield from missed(results)
     yield "Every median is of the runs named below its table; *least to most* is their spread."
     yield ""
+
+
+def missed(results: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """How many targets are kept, and each that is not."""
+    judged = [(r, f) for r in results for f in r["figures"] if "target" in f]
+    missed = [(r, f) for r, f in judged if not f["kept"]]
+    yield f"Of {len(judged)} targets {len(judged) - len(missed)} are kept and {len(missed)} missed:"
+    yield ""
     for result, figure in missed:
-        measured = median(figure)
-        yield (
-            f"- missed in *{result['title']}*: {figure['what']}: {measured}, target"
-            f" {target(figure)}"
-        )
-    if missed:
-        yield ""
+        yield f"- *{result['title']}*: {figure['what']}: {median(figure)}, target {target(figure)}"
+    yield ""
 
 
 def _figures(figures: Sequence[dict[str, Any]]) -> Iterator[str]:
