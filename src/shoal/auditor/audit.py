@@ -27,7 +27,7 @@ import polars as pl
 from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
-from shoal.auditor.kernels.matching import HIDDEN, find_fitting, match
+from shoal.auditor.kernels.matching import HIDDEN, find_fitting, left_over
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.connectors import files, outputs
 from shoal.connectors.location import Location
@@ -366,11 +366,8 @@ def unmatched(
         return None
     fitting = np.empty(starts[-1], dtype=np.int32)
     find_fitting(*pairs, starts, fitting)
-    by_row = np.argsort(fitting, kind="stable")
-    ends = np.searchsorted(fitting[by_row], np.arange(len(known) + 1))
     wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
-    is_done = match(starts, fitting, ends, by_row, wanted, free, MOST_WORK)
-    return int(wanted.sum()) if is_done else None
+    return left_over(starts, fitting, wanted, free, MOST_WORK)
 
 
 def _side_by_side(

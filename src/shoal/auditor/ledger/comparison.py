@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from shoal.auditor.kernels.matching import left_over
 from shoal.auditor.ledger.release_view import (
     CELLS,
     SIGNATURES,
@@ -370,37 +372,12 @@ class Mappings:
 def _all_find_room(
     sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]
 ) -> bool:
-    """Whether all rows of the sources fit into the classes they meet: a flow, unit by unit."""
-    placed: dict[int, dict[int, int]] = {target: {} for target in room}
-    for source, many in sources.items():
-        for _ in range(many):
-            if not _place(source, placed, room, meets, set()):
-                return False
-    return True
-
-
-def _place(
-    source: int,
-    placed: dict[int, dict[int, int]],
-    room: dict[int, int],
-    meets: dict[int, list[int]],
-    tried: set[int],
-) -> bool:
-    """Place one row of a source somewhere; move others on where that makes room."""
-    for target in meets.get(source, ()):
-        if target not in room or target in tried:
-            continue
-        tried.add(target)
-        inside = placed[target]
-        if sum(inside.values()) < room[target]:
-            inside[source] = inside.get(source, 0) + 1
-            return True
-        for other in [g for g, many in inside.items() if many and g != source]:
-            if _place(other, placed, room, meets, tried):
-                inside[other] -= 1
-                inside[source] = inside.get(source, 0) + 1
-                return True
-    return False
+    """Whether all rows of the sources fit into the classes they meet."""
+    place = {target: number for number, target in enumerate(room)}
+    fitting = [[place[t] for t in meets.get(source, ()) if t in place] for source in sources]
+    starts = np.cumsum([0, *map(len, fitting)])
+    wanted, free = (np.array([*rows.values()], dtype=np.int64) for rows in (sources, room))
+    return left_over(starts, np.array([*chain(*fitting)], dtype=np.int32), wanted, free) == 0
 
 
 # A release of the whole table beside the one that it replaces: which rows are the same records.
