@@ -17,7 +17,6 @@ rows over, these were made of nothing that the original has.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,13 @@ from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
-from shoal.data.numbers import is_long, parse_numbers
+from shoal.data.numbers import is_long
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
 from shoal.data.row_order import is_in_order
 from shoal.data.schema import Attribute, Role, Schema
-from shoal.data.table import Column, Table
-from shoal.data.truth import Truth, is_of_numbers, with_contradicted
+from shoal.data.table import Table
+from shoal.data.truth import Truth, as_values, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
@@ -373,40 +372,22 @@ def unmatched(
 def _side_by_side(
     attribute: Attribute, released: Table, original: Table, starred: np.ndarray, schema: Schema
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) codes of a column in the release and in the original, equal where its cells are.
+    """(n,) codes of a column in the release and in the original, equal where its values are.
 
     HIDDEN where a published row that shows nothing else hides its value, too.
     """
-    name, code_of = attribute.name, dict[object, int]()
-    shown, known = released.column(name), original.column(name)
-    are_numbers = is_of_numbers(attribute, known)
-    sides = [
-        np.array(
-            [code_of.setdefault(cell, len(code_of)) for cell in _comparable(side, are_numbers)]
-        )
-        for side in (shown, known)
-    ]
-    is_mark = shows_nothing(released, name, schema.render.suppressed)
-    codes = np.where(is_mark[shown.codes] & starred, HIDDEN, sides[0][shown.codes])
-    return codes, sides[1][known.codes]
-
-
-def _comparable(column: Column, are_numbers: bool) -> list[object]:
-    """What a column's cells are told apart by: numbers by their value, however it is written."""
-    cells: list[object] = list(column.cells)
-    if not are_numbers:
-        return cells
-    numbers, long = parse_numbers(column.cells), is_long(column.cells)
-    for i in np.flatnonzero(~np.isnan(numbers)).tolist():
-        cells[i] = Decimal(column.cells[i].strip()) if long[i] else float(numbers[i])
-    return cells
+    codes = pl.concat(as_values(attribute, released, original)).rank("dense").to_numpy()
+    shown, known = np.split(codes.astype(np.int64), [released.records])
+    is_mark = shows_nothing(released, attribute.name, schema.render.suppressed)
+    hides = is_mark[released.column(attribute.name).codes] & starred
+    return np.where(hides, HIDDEN, shown), known
 
 
 def _distinct(quasi: list[np.ndarray], others: list[np.ndarray]) -> pl.DataFrame:
     """The distinct rows, how many there are of each; equal other columns stand together."""
     frame = pl.DataFrame(
         {f"quasi {i}": codes for i, codes in enumerate(quasi)}
-        | {f"other {i}": codes.astype(np.int64) for i, codes in enumerate(others)}
+        | {f"other {i}": codes for i, codes in enumerate(others)}
     )
     keys = [name for name in frame.columns if name.startswith("other")] or frame.columns[:1]
     return frame.group_by(frame.columns).agg(pl.len().alias("rows")).sort(keys)
