@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes
-from shoal.data.numbers import alike, places_among
+from shoal.data.numbers import alike, places_among, run_entries
 from shoal.data.schema import Schema
 from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
 
@@ -212,10 +212,7 @@ def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.n
 
     starts: (spans + 1,) where the entries of each span begin.
     """
-    lengths = starts[chosen + 1] - starts[chosen]
-    before = np.cumsum(lengths) - lengths
-    entries = np.repeat(starts[chosen] - before, lengths) + np.arange(int(lengths.sum()))
-    return np.repeat(np.arange(len(chosen)), lengths), entries
+    return run_entries(starts[chosen], starts[chosen + 1] - starts[chosen])
 
 
 # The rows of one person in one release, which columns that pass through may link.

@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
+from shoal.data.numbers import run_entries
 from shoal.data.recoding import Recoding
 
 
@@ -113,9 +114,8 @@ class _Dates:
         slots = slots[np.argsort(self.klass[place], kind="stable")]
         begins = np.searchsorted(np.sort(self.klass[place]), np.arange(len(first) + 1))
         counts = np.diff(begins)[self.known_class]
-        slot_of = np.repeat(begins[self.known_class] - (np.cumsum(counts) - counts), counts)
-        slot = slots[slot_of + np.arange(len(slot_of))]
-        klass, date = np.repeat(self.known_class, counts), np.repeat(self.known, counts)
+        known, place = run_entries(begins[self.known_class], counts)
+        slot, klass, date = slots[place], self.known_class[known], self.known[known]
         # days of other weeks never meet, as all of a class share the day of the week
         series = (slot * step + (date - first[klass]) % step) * base
         earliest, latest = (

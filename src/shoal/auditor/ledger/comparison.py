@@ -23,6 +23,7 @@ from shoal.auditor.ledger.release_view import (
     people_per,
     values_by_class,
 )
+from shoal.data.numbers import run_entries
 
 
 def compare(
@@ -257,10 +258,8 @@ def shared_values(first: Rows, second: Rows, pairs: np.ndarray) -> np.ndarray:
     classes1, values1, rows1 = counts_by_class(*first)
     classes2, values2, rows2 = counts_by_class(*second)
     # every value of each pair's first class, looked up in its second class
-    start = np.searchsorted(classes1, pairs[:, 0], side="left")
-    length = np.searchsorted(classes1, pairs[:, 0], side="right") - start
-    entry = np.repeat(start - (np.cumsum(length) - length), length) + np.arange(int(length.sum()))
-    pair = np.repeat(np.arange(len(pairs)), length)
+    begin, end = (np.searchsorted(classes1, pairs[:, 0], side) for side in ("left", "right"))
+    pair, entry = run_entries(begin, end - begin)
     wanted, count = numbered(
         np.concatenate([classes2, pairs[pair, 1]]), np.concatenate([values2, values1[entry]])
     )

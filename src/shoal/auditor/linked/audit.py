@@ -22,7 +22,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
-from shoal.data.numbers import alike, exact_sum
+from shoal.data.numbers import alike, exact_sum, run_entries
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
@@ -300,9 +300,8 @@ class _PeopleClasses:
                 first, last = (
                     np.searchsorted(owner[order], known, side) for side in ("left", "right")
                 )
-                counts = last - first
-                at = np.repeat(np.arange(len(counts)), counts)
-                rows = order[np.arange(len(at)) + (first - (np.cumsum(counts) - counts))[at]]
+                at, place = run_entries(first, last - first)
+                rows = order[place]
                 slots = () if is_by_person else (shown.labels[rows],)
                 labels = alike([*(one[at] for one in by), *slots], len(rows))
                 found = shown.only(rows, subjects[rows].astype(np.int32))
