@@ -127,8 +127,8 @@ class _Joint:
         persons, person_of = np.unique(self._persons, return_inverse=True)
         person_of = person_of.reshape(-1)
         everybody = np.unique(np.concatenate([file.persons for file in self._files]))
-        places = together([places_of(file, persons) for file in self._files])
-        fits = together([places_of(file, everybody) for file in self._files])
+        places = together(places_of(file, persons) for file in self._files)
+        fits = together(places_of(file, everybody) for file in self._files)
         left, n = fitting(places, fits), len(persons)
         found: Findings = {"alone": counted(int((left < 2).sum()), n)}
         found["below_k"] = None if k is None else counted(int((left < k).sum()), n)

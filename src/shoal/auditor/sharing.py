@@ -8,7 +8,7 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,8 +87,9 @@ class Links:
         return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)
 
 
-def together(releases: Sequence[Links]) -> Links:
+def together(each: Iterable[Links]) -> Links:
     """Items in the classes of several releases, which are numbered through."""
+    releases = list(each)
     first = np.cumsum([0, *(release.class_count for release in releases)])
     items = np.concatenate([release.items for release in releases])
     classes = [release.classes + start for release, start in zip(releases, first, strict=False)]
