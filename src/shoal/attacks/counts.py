@@ -7,6 +7,7 @@ from typing import TypedDict
 import numpy as np
 
 from shoal.data.attack_scene import ShownRelease
+from shoal.data.classes import people_with
 
 
 @dataclass(frozen=True)
@@ -114,17 +115,6 @@ def parts_of(persons: np.ndarray) -> np.ndarray:
     """(n,) what part of its person each record is."""
     number = np.unique(persons, return_inverse=True)[1].reshape(-1)
     return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)
-
-
-def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct keys, ascending, and how many different people have each; persons: None for rows."""
-    if persons is not None:
-        order = np.lexsort((persons, keys))
-        keys, persons = keys[order], persons[order]
-        first = np.ones(len(keys), dtype=bool)
-        first[1:] = (keys[1:] != keys[:-1]) | (persons[1:] != persons[:-1])
-        keys = keys[first]
-    return np.unique(keys, return_counts=True)
 
 
 # How certain a measured share is.

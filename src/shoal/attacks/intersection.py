@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, counted, mode, parts_of, people_with, values_by_class
+from shoal.attacks.counts import ClassValues, counted, mode, parts_of, values_by_class
 from shoal.auditor.sharing import Links, entries_of, fitting, fitting_pairs, together
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
+from shoal.data.classes import people_with
 from shoal.data.numbers import alike, places_among, weighted_sum
 from shoal.data.person_names import person_name
 from shoal.data.schema import Role, Schema

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import counted, mean_of, people_in, people_with
+from shoal.attacks.counts import counted, mean_of, people_in
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, Replay
+from shoal.data.classes import people_with
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.protocols import Attack
 

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
+from shoal.attacks.counts import Share, counted, newcombe, people_in, wilson
 from shoal.data.attack_scene import AttackScene, Boxes, Findings, People, ShownRelease
+from shoal.data.classes import people_with
 from shoal.data.numbers import alike, weighted_sum
 from shoal.protocols import Attack
 

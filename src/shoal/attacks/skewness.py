@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import class_values, counted, people_in, people_with
+from shoal.attacks.counts import class_values, counted, people_in
 from shoal.data.attack_scene import AttackScene, Findings
+from shoal.data.classes import people_with
 from shoal.protocols import Attack
 
 LIFTED = 10  # times as frequent in the class as in the release

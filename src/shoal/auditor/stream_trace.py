@@ -20,6 +20,7 @@ from shoal.auditor.description import described
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import Measures
 from shoal.connectors.feeds import feed_of
+from shoal.data.classes import people_with
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn
@@ -226,14 +227,8 @@ def wrong_records(trace: pl.DataFrame, records: int) -> int:
 def names_other_people(traced: TracedRelease) -> bool:
     """Whether the trace deals the published rows out to people otherwise than the source does."""
     named = traced.shown["subject"].rank("dense").to_numpy().astype(np.int64)
-    groups, people = _people(named, traced.people)
+    groups, people = people_with(named, traced.people)
     return len(groups) != len(np.unique(traced.people)) or int(people.max(initial=1)) > 1
-
-
-def _people(groups: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct groups and how many different people each has."""
-    pairs = np.unique(np.stack([groups, people]), axis=1)
-    return np.unique(pairs[0], return_counts=True)
 
 
 def _weak_at_first(traced: TracedRelease) -> int:
@@ -243,7 +238,7 @@ def _weak_at_first(traced: TracedRelease) -> int:
     first = np.full(int(cells.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, cells[kept], release[kept])
     early = kept & (release == np.append(first, -1)[cells])
-    return int((_people(cells[early], traced.people[early])[1] < traced.k).sum())
+    return int((people_with(cells[early], traced.people[early])[1] < traced.k).sum())
 
 
 def _weak_new(traced: TracedRelease) -> int:
@@ -399,7 +394,7 @@ def _needless(traced: TracedRelease) -> int:
         return 0
     lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
     starred = (traced.kind == "suppress") & ~lacking
-    return int((_people(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
+    return int((people_with(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
 
 
 def _overheld(traced: TracedRelease) -> int:
@@ -440,7 +435,7 @@ def _weak_release(traced: TracedRelease) -> int:
     """Classes of fewer than k people within one release (I12)."""
     kept = traced.cells >= 0
     group = traced.release * (int(traced.cells.max(initial=0)) + 1) + traced.cells
-    return int((_people(group[kept], traced.people[kept])[1] < traced.k).sum())
+    return int((people_with(group[kept], traced.people[kept])[1] < traced.k).sum())
 
 
 def _not_starred(traced: TracedRelease) -> int:

@@ -188,6 +188,17 @@ class Classes:
         return counted
 
 
+def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct keys, ascending, and how many different people have each; persons: None for rows."""
+    if persons is not None:
+        order = np.lexsort((persons, keys))
+        keys, persons = keys[order], persons[order]
+        first = np.ones(len(keys), dtype=bool)
+        first[1:] = (keys[1:] != keys[:-1]) | (persons[1:] != persons[:-1])
+        keys = keys[first]
+    return np.unique(keys, return_counts=True)
+
+
 # What t-closeness asks of one sensitive attribute, for methods that build classes towards it.
 
 

@@ -20,9 +20,9 @@ from shoal.auditor.ledger.release_view import (
     counts_by_class,
     lists_by_key,
     numbered,
-    people_per,
     values_by_class,
 )
+from shoal.data.classes import people_with
 from shoal.data.numbers import run_entries
 
 
@@ -81,9 +81,9 @@ def departures(step: Transition) -> HistoryFinding:
     has_left[step.release.records] = False
     if not has_left.any():
         return HistoryFinding("departures", step.last_two, 0, False, {"cells": 0})
-    number, count = numbered(past.label[has_left])
+    number, _ = numbered(past.label[has_left])
     who = past.people[has_left]
-    few = people_per(number, count, who) < step.k
+    few = people_with(number, who)[1] < step.k
     people, cells = len(np.unique(who[few[number]])), {"cells": int(few.sum())}
     is_violation = people > 0 and step.guards == CELLS
     return HistoryFinding("departures", step.last_two, people, is_violation, cells)

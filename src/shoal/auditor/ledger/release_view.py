@@ -69,14 +69,6 @@ def lists_by_key(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
     return lists
 
 
-def people_per(groups: np.ndarray, count: int, people: np.ndarray) -> np.ndarray:
-    """Distinct people of each group, (count,) int64."""
-    number, many = numbered(groups, people)
-    of_pair = np.zeros(many, dtype=np.int64)
-    of_pair[number] = groups
-    return np.bincount(of_pair, minlength=count)
-
-
 CELLS, SIGNATURES, COMPANY = "cells", "signatures", "company"
 """What guards a release against its history: as `Republisher.guards`. Company: at least k people
 were in every class that a person was in, but may have been in others as well.
