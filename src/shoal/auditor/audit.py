@@ -366,7 +366,8 @@ def unmatched(
     fitting = np.empty(starts[-1], dtype=np.int32)
     find_fitting(*pairs, starts, fitting)
     wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
-    return left_over(starts, fitting, wanted, free, MOST_WORK)
+    left = left_over(starts, fitting, wanted, free, MOST_WORK)
+    return None if left < 0 else left
 
 
 def _side_by_side(

@@ -51,8 +51,8 @@ def left_over(
     wanted: np.ndarray,
     free: np.ndarray,
     most: int = 1 << 62,
-) -> int | None:
-    """How many of the wanted (p,) a largest matching with the free (t,) leaves over; None where
+) -> int:
+    """How many of the wanted (p,) a largest matching with the free (t,) leaves over; -1 where
     `most` steps are not enough. Both are taken from.
 
     starts, fitting: as `find_fitting` writes them.
@@ -60,7 +60,7 @@ def left_over(
     by_row = np.argsort(fitting, kind="stable")
     ends = np.searchsorted(fitting[by_row], np.arange(len(free) + 1))
     is_done = match(starts, fitting, ends, by_row, wanted, free, most)
-    return int(wanted.sum()) if is_done else None
+    return int(wanted.sum()) if is_done else -1
 
 
 @uncompiled_up_to(

@@ -342,7 +342,8 @@ class Mappings:
             sources, room = self._of_value(value)
             for shared in range(min(sent, room.get(g2, 0)), 0, -1):
                 others = {**sources, g1: sent - shared}
-                if _all_find_room(others, {**room, g2: room[g2] - shared}, self._meets):
+                left = {**room, g2: room[g2] - shared}
+                if not _without_room(others, left, self._meets):
                     total += shared
                     break
         return total
@@ -352,15 +353,9 @@ class Mappings:
         return np.array([self._fewest_old(g2) for g2 in classes.tolist()], dtype=np.int64)
 
     def _fewest_old(self, g2: int) -> int:
-        total = 0
-        for value, here in self._rows2[g2].items():
-            sources, room = self._of_value(value)
-            total += next(
-                old
-                for old in range(here + 1)
-                if _all_find_room(sources, {**room, g2: old}, self._meets)
-            )
-        return total
+        """Those that find no room in all other classes."""
+        flows = map(self._of_value, self._rows2[g2])
+        return sum(_without_room(sent, {**room, g2: 0}, self._meets) for sent, room in flows)
 
     def _of_value(self, value: int) -> tuple[dict[int, int], dict[int, int]]:
         """How many rows of a value each earlier class sends, and each later one has."""
@@ -368,15 +363,15 @@ class Mappings:
         return sent, {g: shown[value] for g, shown in self._rows2.items() if value in shown}
 
 
-def _all_find_room(
+def _without_room(
     sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]
-) -> bool:
-    """Whether all rows of the sources fit into the classes they meet."""
+) -> int:
+    """How many rows of the sources don't fit into the classes they meet, at least."""
     place = {target: number for number, target in enumerate(room)}
     fitting = [[place[t] for t in meets.get(source, ()) if t in place] for source in sources]
     starts = np.cumsum([0, *map(len, fitting)])
     wanted, free = (np.array([*rows.values()], dtype=np.int64) for rows in (sources, room))
-    return left_over(starts, np.array([*chain(*fitting)], dtype=np.int32), wanted, free) == 0
+    return left_over(starts, np.array([*chain(*fitting)], dtype=np.int32), wanted, free)
 
 
 # A release of the whole table beside the one that it replaces: which rows are the same records.
