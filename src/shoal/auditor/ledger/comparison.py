@@ -17,12 +17,11 @@ from shoal.auditor.ledger.release_view import (
     RecordHistory,
     ReleaseView,
     Rows,
-    counts_by_class,
     lists_by_key,
     numbered,
     values_by_class,
 )
-from shoal.data.classes import people_with
+from shoal.data.classes import pairs_of, people_with
 from shoal.data.numbers import run_entries
 
 
@@ -151,7 +150,7 @@ def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[fro
 def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:
     """Classes in which some value has more than one row in `least`; (count,) bool."""
     kept = labels >= 0
-    classes, _, rows = counts_by_class(labels[kept], values[kept])
+    classes, _, rows = pairs_of(labels[kept], values[kept])
     most = np.zeros(count, dtype=np.int64)
     np.maximum.at(most, classes, rows)
     return most * least > np.bincount(labels[kept], minlength=count)
@@ -255,8 +254,8 @@ def shared_values(first: Rows, second: Rows, pairs: np.ndarray) -> np.ndarray:
     The sum over values of the smaller count. A target in both classes hides among no more:
     |g1| - F = |g2| - C = this sum. pairs: (m, 2) classes of the first and the second release.
     """
-    classes1, values1, rows1 = counts_by_class(*first)
-    classes2, values2, rows2 = counts_by_class(*second)
+    classes1, values1, rows1 = pairs_of(*first)
+    classes2, values2, rows2 = pairs_of(*second)
     # every value of each pair's first class, looked up in its second class
     begin, end = (np.searchsorted(classes1, pairs[:, 0], side) for side in ("left", "right"))
     pair, entry = run_entries(begin, end - begin)
