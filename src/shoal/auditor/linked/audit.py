@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.auditor.description import build, column_roles, date, policy_identity
+from shoal.auditor.description import column_roles, provenance
 from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import exposures
@@ -162,9 +162,7 @@ def measure_linked(
     certificate = Certificate(
         {
             "shoal": VERSION,
-            "date": date(),
-            "build": build(),
-            "policy": policy_identity(problem.policy, "audit"),
+            **provenance("audit", problem),
             "verb": "audit",
             "method": None,
             "seed": None,
