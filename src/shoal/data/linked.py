@@ -203,3 +203,9 @@ class LinkedTables:
         if parent is None:
             return np.arange(self.people.count)
         return self.person_of(parent)[self.rows[name].parents]
+
+    def values(self, name: str, column: str) -> np.ndarray:
+        """(n,) float64, the number or day of each row in a quasi column; NaN for no value."""
+        encoded = self.rows[name].encoded.attributes
+        one = next(one for one in encoded if one.attribute.name == column)
+        return one.value_of_code()[one.codes]

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.data.encoding import EncodedAttribute
 from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
 from shoal.data.numbers import run_entries
-from shoal.data.recoding import Recoding
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,6 @@ class Hulls:
     holds: np.ndarray
 
 
-def anchor_of(tables: LinkedTables) -> EncodedAttribute:
-    """The day from which each person's dates count."""
-    return next(one for one in tables.people.encoded.attributes if one.attribute.name == ANCHOR)
-
-
 def step_of(tables: LinkedTables) -> int:
     """Days between those that an anchor may have."""
     return 1 if tables.tree.anchor is None else tables.tree.anchor.step
@@ -43,14 +36,14 @@ def step_of(tables: LinkedTables) -> int:
 
 def hulls_of(tables: LinkedTables, slots: Mapping[str, np.ndarray], k: int) -> Hulls:
     """The days of each class. slots: of each row, by table; those of people are the classes."""
-    classes = slots[PEOPLE].astype(np.int32)
-    encoded = anchor_of(tables)
-    spans = Recoding.of(classes, int(classes.max(initial=-1)) + 1, (encoded,))
-    values = np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
-    has_all = spans.hi[:, 0] < encoded.present
-    first, last = (
-        np.where(has_all, values[end[:, 0]], 0).astype(np.int64) for end in (spans.lo, spans.hi)
-    )
+    kept = slots[PEOPLE] >= 0
+    classes, days = slots[PEOPLE][kept], tables.values(PEOPLE, ANCHOR)[kept]
+    count = int(classes.max(initial=-1)) + 1
+    least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, classes, days)
+    np.maximum.at(greatest, classes, days)
+    has_all = np.isfinite(least)
+    first, last = (np.where(has_all, end, 0).astype(np.int64) for end in (least, greatest))
     if tables.tree.anchor is None or not tables.tree.anchor.is_exact:
         return Hulls(first, last, np.ones(len(first), dtype=bool))
     return _widened(tables, slots, Hulls(first, last, has_all), k)
@@ -78,13 +71,10 @@ def _widened(tables: LinkedTables, slots: Mapping[str, np.ndarray], hulls: Hulls
 
 def _study(tables: LinkedTables) -> tuple[int, int]:
     """The first and the last day of the column that anchors are taken from, over all people."""
-    assert tables.tree.anchor is not None
-    rows = tables.rows[tables.tree.anchor.table]
-    names = [one.attribute.name for one in rows.encoded.attributes]
-    encoded = rows.encoded.attributes[names.index(tables.tree.anchor.column)]
-    anchors = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
-    person = tables.person_of(tables.tree.anchor.table)
-    days = encoded.value_of_code()[encoded.codes] + anchors[person]
+    anchor = tables.tree.anchor
+    assert anchor is not None
+    own = tables.values(PEOPLE, ANCHOR)[tables.person_of(anchor.table)]
+    days = tables.values(anchor.table, anchor.column) + own
     days = days[~np.isnan(days)]
     return (int(days.min()), int(days.max())) if len(days) else (0, 0)
 
@@ -127,16 +117,16 @@ class _Dates:
 
 def _columns(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> Iterator[_Dates]:
     """Every column of dates, with the rows of people in classes."""
-    anchors = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
-    for name, dates in tables.tree.dates.items():
+    anchors = tables.values(PEOPLE, ANCHOR)
+    for name, columns in tables.tree.dates.items():
         person = tables.person_of(name)
         klass = slots[PEOPLE][person].astype(np.int64)
-        for encoded in tables.rows[name].encoded.attributes:
-            if encoded.attribute.name in dates:
-                offset = encoded.value_of_code()[encoded.codes]
-                known = np.flatnonzero((klass >= 0) & ~np.isnan(offset + anchors[person]))
-                shown = known[slots[name][known] >= 0]
-                dates_of = (offset + anchors[person])[known].astype(np.int64)
-                classes, dates_known = np.unique(np.stack([klass[known], dates_of]), axis=1)
-                slot, offsets = slots[name][shown].astype(np.int64), offset[shown].astype(np.int64)
-                yield _Dates(classes, dates_known, slot, klass[shown], offsets)
+        for column in columns:
+            offset = tables.values(name, column)
+            dates = offset + anchors[person]
+            known = np.flatnonzero((klass >= 0) & ~np.isnan(dates))
+            shown = known[slots[name][known] >= 0]
+            held = np.stack([klass[known], dates[known].astype(np.int64)])
+            classes, dates_known = np.unique(held, axis=1)
+            slot, offsets = slots[name][shown].astype(np.int64), offset[shown].astype(np.int64)
+            yield _Dates(classes, dates_known, slot, klass[shown], offsets)

@@ -7,10 +7,10 @@ import numpy as np
 
 from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes
-from shoal.data.linked import PEOPLE, Known, LinkedTables
+from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTables
 from shoal.data.numbers import alike, run_entries
 from shoal.data.recoding import Recoding, texts_of_classes
-from shoal.linked.moved_days import anchor_of, hulls_of, step_of
+from shoal.linked.moved_days import hulls_of, step_of
 from shoal.policy.consistency import build_promise
 from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import BoundPromises
@@ -42,7 +42,7 @@ def bundles_of(tables: LinkedTables) -> Bundles:
     anchor = tables.tree.anchor
     if anchor is None or not (anchor.keeps_weekday or anchor.is_exact):
         return bundles
-    days = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
+    days = tables.values(PEOPLE, ANCHOR)
     apart = np.where(np.isnan(days), 7, days % step_of(tables))
     return replace(bundles, apart=apart.astype(np.int64))
 
