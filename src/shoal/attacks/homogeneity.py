@@ -1,4 +1,7 @@
-"""Homogeneity: classes whose people all share a sensitive value, or values that are much alike."""
+"""Homogeneity: classes whose people all share a sensitive value, or values that are much alike.
+
+Machanavajjhala and others. l-Diversity: privacy beyond k-anonymity. ICDE 2006.
+"""
 
 from dataclasses import dataclass
 from math import exp
@@ -23,12 +26,6 @@ class Homogeneity(Attack):
     name: ClassVar[str] = "homogeneity"
     number: ClassVar[int] = 9
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Finds the class of a person: if everybody in it has the same value, it is theirs."
-    )
-    source: ClassVar[str] = (
-        "Machanavajjhala and others. l-Diversity: privacy beyond k-anonymity. ICDE 2006."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name; all exact."""

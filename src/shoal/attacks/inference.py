@@ -1,4 +1,8 @@
-"""Inference: guess a person's sensitive value from all of their quasi-identifiers."""
+"""Inference: guess a person's sensitive value from all of their quasi-identifiers.
+
+Kifer. Attacks on privacy and deFinetti's theorem. SIGMOD 2009; Giomi and others. A unified
+framework for quantifying privacy risk in synthetic data. PETS 2023.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,13 +32,6 @@ class Inference(Attack):
 
     name: ClassVar[str] = "inference"
     number: ClassVar[int] = 3
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and wants a sensitive value of theirs."
-    )
-    source: ClassVar[str] = (
-        "Kifer. Attacks on privacy and deFinetti's theorem. SIGMOD 2009; Giomi and others. A"
-        " unified framework for quantifying privacy risk in synthetic data. PETS 2023."
-    )
 
     tolerance: float = parameter(
         "how far off a number may be guessed, as a share of its released range",

@@ -1,4 +1,8 @@
-"""Intersection: what several releases of the same people give away together."""
+"""Intersection: what several releases of the same people give away together.
+
+Knows all quasi-identifiers of a person, and that the person is in several releases. Ganta,
+Kasiviswanathan, Smith. Composition attacks and auxiliary information in data privacy. KDD 2008.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,13 +40,6 @@ class Intersection(Attack):
     number: ClassVar[int] = 6
     needs: ClassVar[tuple[str, ...]] = ("alignment", "earlier")
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and that the person is in several releases."
-    )
-    source: ClassVar[str] = (
-        "Ganta, Kasiviswanathan, Smith. Composition attacks and auxiliary information in data"
-        " privacy. KDD 2008."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """All releases together: by their rows, and without knowing which rows correspond."""

@@ -1,4 +1,8 @@
-"""Membership: tell people in the release from people who are not in it."""
+"""Membership: tell people in the release from people who are not in it.
+
+Knows all quasi-identifiers of a person. Nergiz, Atzori, Clifton. Hiding the presence of individuals
+from shared databases. SIGMOD 2007; Yeom and others. Privacy risk in machine learning. CSF 2018.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,14 +24,6 @@ class Membership(Attack):
 
     name: ClassVar[str] = "membership"
     number: ClassVar[int] = 8
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and wants to know whether they are in the"
-        " release."
-    )
-    source: ClassVar[str] = (
-        "Nergiz, Atzori, Clifton. Hiding the presence of individuals from shared databases. SIGMOD"
-        " 2007; Yeom and others. Privacy risk in machine learning. CSF 2018."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Advantage and area under the curve; null without people who are not in the release."""

@@ -1,4 +1,9 @@
-"""Minimality: what a release tells because its method made nothing coarser than it had to."""
+"""Minimality: what a release tells because its method made nothing coarser than it had to.
+
+Knows the release, the policy and the method. Wong and others. Minimality attack in privacy
+preserving data publishing. VLDB 2007; Cohen. Attacks on deidentification's defenses. USENIX
+Security 2022.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,11 +27,6 @@ class Minimality(Attack):
     name: ClassVar[str] = "minimality"
     number: ClassVar[int] = 5
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
-    threat: ClassVar[str] = "Knows the release, the policy and the method."
-    source: ClassVar[str] = (
-        "Wong and others. Minimality attack in privacy preserving data publishing. VLDB 2007;"
-        " Cohen. Attacks on deidentification's defenses. USENIX Security 2022."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Tightness for every release; the other two parts where the method is understood."""

@@ -1,4 +1,8 @@
-"""Order: find a person's row by the place that a value of theirs has in a sorted table."""
+"""Order: find a person's row by the place that a value of theirs has in a sorted table.
+
+Looks among the rows of the person's class for the one nearest to that place. Ours; the control is
+the place of another person of the same class.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,11 +23,6 @@ class Order(Attack):
     number: ClassVar[int] = 10
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Knows what is published of a person, and the value by which rows were sorted: looks among"
-        " the rows of the class for the one nearest to the place that the value has."
-    )
-    source: ClassVar[str] = "Ours; the control is the place of another person of the same class."
 
     def run(self, scene: AttackScene) -> Findings:
         """The column that rows follow most, who is found by it, and who by another's place."""

@@ -1,4 +1,8 @@
-"""Singling out: a predicate that is true of exactly one person of the table."""
+"""Singling out: a predicate that is true of exactly one person of the table.
+
+Knows everybody's quasi-identifiers. Cohen, Nissim. Towards formalizing the GDPR's notion of
+singling out. PNAS 117(15), 2020; Giomi and others. PETS 2023.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +27,6 @@ class SinglingOut(Attack):
     name: ClassVar[str] = "singling-out"
     number: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
-    threat: ClassVar[str] = (
-        "Wants a predicate that is true of exactly one person, and knows everybody's"
-        " quasi-identifiers."
-    )
-    source: ClassVar[str] = (
-        "Cohen, Nissim. Towards formalizing the GDPR's notion of singling out. PNAS 117(15), 2020;"
-        " Giomi and others. PETS 2023."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Values alone, ends of intervals, and who is alone with a value in their class."""

@@ -1,4 +1,8 @@
-"""Skewness: a sensitive value that is far more frequent in a class than in the release."""
+"""Skewness: a sensitive value that is far more frequent in a class than in the release.
+
+Li, Li, Venkatasubramanian. t-Closeness. ICDE 2007; Cao, Karras. Publishing microdata with a robust
+privacy guarantee. PVLDB 5(11), 2012.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,14 +25,6 @@ class Skewness(Attack):
     name: ClassVar[str] = "skewness"
     number: ClassVar[int] = 4
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and wants to learn that a rare value has become"
-        " likely."
-    )
-    source: ClassVar[str] = (
-        "Li, Li, Venkatasubramanian. t-Closeness. ICDE 2007; Cao, Karras. Publishing microdata with"
-        " a robust privacy guarantee. PVLDB 5(11), 2012."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name; all exact."""
