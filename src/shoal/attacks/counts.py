@@ -25,20 +25,9 @@ class ClassValues:
     totals: np.ndarray
 
     @property
-    def everybody(self) -> int:
-        """Places in classes: who is in two of them counts in both."""
-        return int(self.people.sum())
-
-    @property
     def starts(self) -> np.ndarray:
         """(classes + 1,) where the entries of each class begin."""
         return np.searchsorted(self.classes, np.arange(len(self.people) + 1))
-
-    def greatest(self) -> np.ndarray:
-        """(classes,) people of the most frequent value of each class."""
-        most = np.zeros(len(self.people), dtype=np.int64)
-        np.maximum.at(most, self.classes, self.counts)
-        return most
 
     def distinct(self) -> np.ndarray:
         """(classes,) how many values occur in each class."""
@@ -84,7 +73,8 @@ def mode(
     """(classes,) people of each class who have its most frequent value, and for records (n,) the
     chance that guessing it is right: equally frequent ones share it.
     """
-    most = counts.greatest()
+    most = np.zeros(len(counts.people), dtype=np.int64)
+    np.maximum.at(most, counts.classes, counts.counts)
     is_most = counts.counts == most[counts.classes]
     tied = np.bincount(counts.classes[is_most], minlength=len(most))
     size = len(counts.totals)

@@ -79,7 +79,7 @@ def _chance(release: ShownRelease, counts: ClassValues) -> float:
     one = np.array([_chance_of(size, counts.totals, logs) for size in sizes.tolist()])
     of_class = one[of_class.reshape(-1)]
     if release.subjects is None:
-        return weighted_sum(counts.people, of_class) / counts.everybody
+        return weighted_sum(counts.people, of_class) / int(counts.people.sum())
     kept = release.labels >= 0
     places = np.unique(np.stack([release.subjects[kept], release.labels[kept]]), axis=1)
     escapes = np.ones(int(places[0].max()) + 1)

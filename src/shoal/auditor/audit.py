@@ -132,7 +132,7 @@ def audit_table(
 
 
 def bound_with_original(
-    released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
+    released: Table, policy: Policy, original: Table, trace: np.ndarray | None
 ) -> tuple[Problem, EncodedTable]:
     """The problem of the original, and the original encoded; raises InputError with every finding.
 

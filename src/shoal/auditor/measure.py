@@ -115,8 +115,8 @@ def _certificate_of(
     released: Table,
     original: Table | None,
     problem: Problem,
-    followed: Followed | None = None,
-    classes: Classes | None = None,
+    followed: Followed | None,
+    classes: Classes | None,
 ) -> Certificate:
     """The certificate of a release whose parts were added up.
 

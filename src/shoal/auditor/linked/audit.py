@@ -5,7 +5,7 @@ measured. The certificate names which table, and how many known rows of it, betr
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,17 +60,16 @@ def audit_linked(
     policy: Policy,
     original: object = None,
     *,
-    further: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
     may_lack_dates: bool = False,
 ) -> LinkedAudit:
     """The audit of a release in a folder, a workbook, a database or frames by name.
 
-    released, original: a `LinkedSource`. original: what it was made of; further: more tables of
-    it by name. may_lack_dates: whether the audit may go on without known dates, which then do not
-    count in k. Raises InputError with every finding where tables can't be read, and where gaps are
-    exact, the original is not given and it may not; what is wrong with a release that can be read
-    is a fault on the certificate, and a promise that fails does not hold.
+    released, original: a `LinkedSource`. original: what it was made of. may_lack_dates: whether the
+    audit may go on without known dates, which then do not count in k. Raises InputError with every
+    finding where tables can't be read, and where gaps are exact, the original is not given and it
+    may not; what is wrong with a release that can be read is a fault on the certificate, and a
+    promise that fails does not hold.
     """
     started = time.process_time()
     policy.require_answers()
@@ -85,7 +84,7 @@ def audit_linked(
         )
     if original is not None:
         progress("reading the original")
-        own = linked_files.read_linked(original, problem, further, warns=True)
+        own = linked_files.read_linked(original, problem, warns=True)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
     output = None
@@ -110,7 +109,7 @@ def measure_linked(
     sources: LinkedSources,
     problem: LinkedProblem,
     truth: LinkedTables | None,
-    progress: Progress = no_progress,
+    progress: Progress,
     *,
     owners: np.ndarray | None = None,
 ) -> LinkedAudit:
