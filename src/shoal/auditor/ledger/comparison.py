@@ -102,7 +102,8 @@ def narrowed_cells(step: Transition) -> HistoryFinding:
 
 def nestedness(step: Transition) -> HistoryFinding:
     """Later classes that lie in no single earlier one; no violation."""
-    classes = unnested(step.before[step.is_old], step.after[step.is_old])
+    pairs = np.unique(np.stack([step.after, step.before])[:, step.is_old], axis=1)
+    classes = int((np.bincount(pairs[0]) > 1).sum())
     return HistoryFinding("nestedness", step.last_two, None, False, {"classes": classes})
 
 
@@ -117,12 +118,6 @@ def narrower(lo: np.ndarray, hi: np.ndarray, new_lo: np.ndarray, new_hi: np.ndar
     with np.errstate(invalid="ignore"):
         inside = (new_lo >= lo) & (new_hi <= hi)
         return inside & ((new_lo > lo) | (new_hi < hi))
-
-
-def unnested(before: np.ndarray, after: np.ndarray) -> int:
-    """Later classes with records of several earlier ones; (n,) classes of the same records."""
-    pairs = np.unique(np.stack([after, before]), axis=1)
-    return int((np.bincount(pairs[0]) > 1).sum())
 
 
 # The sensitive values that classes show, and those that all classes of a record share.
