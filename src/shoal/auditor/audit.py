@@ -33,7 +33,7 @@ from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
-from shoal.data.numbers import is_long
+from shoal.data.numbers import alike, is_long
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
 from shoal.data.row_order import is_in_order
@@ -344,18 +344,18 @@ def unmatched(
     ]
     shown = _distinct([column.codes for column in release.columns], [one for one, _ in others])
     known = _distinct([one.codes for one in encoded.attributes], [one for _, one in others])
-    first, last = _alike(shown, known)
+    own, theirs = (_rows(_columns(side, "other"), len(side)) for side in (shown, known))
+    first, last = _alike(own, theirs)
     if int((last - first).sum()) > MOST_WORK:
         return None
-    codes, values = _columns(shown, "quasi"), _columns(known, "quasi")
+    cells = list(zip(release.columns, _columns(shown, "quasi"), strict=True))
+    values = zip(encoded.attributes, _columns(known, "quasi"), strict=True)
     pairs = (
-        _rows([column.lo[own] for column, own in zip(release.columns, codes, strict=True)]),
-        _rows([column.hi[own] for column, own in zip(release.columns, codes, strict=True)]),
-        _rows(_columns(shown, "other")).astype(np.int64),
-        _rows(
-            [one.value_of_code()[own] for one, own in zip(encoded.attributes, values, strict=True)]
-        ),
-        _rows(_columns(known, "other")).astype(np.int64),
+        _rows([column.lo[codes] for column, codes in cells], len(shown)),
+        _rows([column.hi[codes] for column, codes in cells], len(shown)),
+        own,
+        _rows([one.value_of_code()[codes] for one, codes in values], len(known)),
+        theirs,
         first,
         last,
     )
@@ -398,20 +398,18 @@ def _columns(distinct: pl.DataFrame, kind: str) -> list[np.ndarray]:
     return [distinct[name].to_numpy() for name in distinct.columns if name.startswith(kind)]
 
 
-def _rows(columns: list[np.ndarray]) -> np.ndarray:
-    return np.column_stack(columns) if columns else np.zeros((0, 0))
+def _rows(columns: list[np.ndarray], records: int) -> np.ndarray:
+    return np.column_stack([np.zeros((records, 0), dtype=np.int64), *columns])
 
 
-def _alike(shown: pl.DataFrame, known: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """(published,) int64 first and end of the original's distinct rows that may fit each."""
-    others = [name for name in shown.columns if name.startswith("other")]
-    first, last = np.zeros(len(shown), dtype=np.int64), np.full(len(shown), len(known))
-    if others:
-        place = pl.col("place")
-        placed = known.with_row_index("place").group_by(others)
-        runs = placed.agg(place.min().alias("first"), (place.max() + 1).alias("last"))
-        alike = shown.join(runs, on=others, how="left", maintain_order="left")
-        hides = np.logical_or.reduce([shown[name].to_numpy() == HIDDEN for name in others])
-        first = np.where(hides, first, alike["first"].fill_null(0).to_numpy())
-        last = np.where(hides, last, alike["last"].fill_null(0).to_numpy())
-    return first.astype(np.int64), last.astype(np.int64)
+def _alike(shown: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(published,) int64 first and end of the original's distinct rows that may fit each.
+
+    shown, known: codes of other columns, the original's rows in ascending order of theirs.
+    """
+    key = alike(np.concatenate([shown, known]).T, len(shown) + len(known))
+    first, last = (
+        np.searchsorted(key[len(shown) :], key[: len(shown)], side) for side in ("left", "right")
+    )
+    hides = (shown == HIDDEN).any(axis=1)
+    return np.where(hides, 0, first), np.where(hides, len(known), last)

@@ -13,7 +13,7 @@ from shoal.auditor.sharing import household_joined, household_shown, rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import PromiseReport
+from shoal.data.certificate_shape import RISK, PromiseReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
@@ -34,8 +34,6 @@ from shoal.privacy.two_tables import contradicted as contradicted_by
 from shoal.utility.gcp import ColumnFigures
 from shoal.utility.tally import Tally
 from shoal.version import VERSION
-
-_RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 
 
 @dataclass(frozen=True)
@@ -148,8 +146,8 @@ def _certificate_of(
         "classes": tally.classes(),
         "promises": promises,
         "together": tally.together(people),
-        "utility": {name: scores[name] for name in scores if name not in _RISK},
-        "risk": {name: scores[name] for name in scores if name in _RISK},
+        "utility": {name: scores[name] for name in scores if name not in RISK},
+        "risk": {name: scores[name] for name in scores if name in RISK},
         "input": None,
         "output": None,
     }
