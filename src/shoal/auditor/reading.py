@@ -104,6 +104,18 @@ def _with_withheld_values(
     return sensitive
 
 
+def class_spans(
+    columns: Sequence[PublishedColumn], labels: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each class shows, least and greatest; (count, columns) float64 each."""
+    record = np.zeros(count, dtype=np.int64)
+    kept = np.flatnonzero(labels >= 0)
+    record[labels[kept]] = kept  # all records of a class show the same cells
+    lo = [column.lo[column.codes[record]] for column in columns]
+    hi = [column.hi[column.codes[record]] for column in columns]
+    return np.column_stack(lo), np.column_stack(hi)
+
+
 # Who of a population fits each class of a release: everybody whom all of its cells cover.
 
 

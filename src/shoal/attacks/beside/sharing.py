@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.auditor.reading import class_spans
 from shoal.auditor.sharing import Links, together
 from shoal.data.encoding import values_beside
 from shoal.data.release import Release, spans_cover
@@ -91,19 +92,14 @@ def _fitting(
 ) -> tuple[np.ndarray, np.ndarray]:
     """People and the classes whose every cell covers a point of theirs; (m,) int64 each."""
     labels, count = published.classes.labels, published.classes.count
-    row = np.zeros(count, dtype=np.int64)
-    kept = np.flatnonzero(labels >= 0)
-    row[labels[kept]] = kept  # all records of a class show the same cells
-    spans = [
-        (column.lo[column.codes[row]], column.hi[column.codes[row]]) for column in published.columns
-    ]
+    lo, hi = class_spans(published.columns, labels, count)
     found = [(np.zeros(0, dtype=np.int64),) * 2]
     step = max(OWN_BLOCK // max(len(points), 1), 1)
     for start in range(0, count, step):
         block = slice(start, start + step)
-        fits = np.ones((len(row[block]), len(points)), dtype=bool)
-        for j, (lo, hi) in enumerate(spans):
-            fits &= spans_cover(lo[block, None], hi[block, None], points[:, j])
+        fits = np.ones((len(lo[block]), len(points)), dtype=bool)
+        for j in range(lo.shape[1]):
+            fits &= spans_cover(lo[block, j, None], hi[block, j, None], points[:, j])
         label, point = np.nonzero(fits)
         found.append((persons[point], label + start))
     person, label = (np.concatenate(parts) for parts in zip(*found, strict=True))
