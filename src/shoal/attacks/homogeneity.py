@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.attacks.counts import ClassValues, class_values, counted, exact, people_in
 from shoal.data.attack_scene import AttackScene, Findings, ShownRelease
-from shoal.data.classes import SensitiveColumn
+from shoal.data.classes import SensitiveColumn, pairs_of
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
@@ -81,9 +81,9 @@ def _chance(release: ShownRelease, counts: ClassValues) -> float:
     if release.subjects is None:
         return weighted_sum(counts.people, of_class) / int(counts.people.sum())
     kept = release.labels >= 0
-    places = np.unique(np.stack([release.subjects[kept], release.labels[kept]]), axis=1)
-    escapes = np.ones(int(places[0].max()) + 1)
-    np.multiply.at(escapes, places[0], 1 - of_class[places[1]])
+    people, classes, _ = pairs_of(release.subjects[kept], release.labels[kept])
+    escapes = np.ones(int(people.max()) + 1)
+    np.multiply.at(escapes, people, 1 - of_class[classes])
     return float((1 - escapes).sum() / people_in(release))
 
 

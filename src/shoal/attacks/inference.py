@@ -15,6 +15,7 @@ from shoal.attacks import scores as scoring
 from shoal.attacks.counts import ClassValues, Share
 from shoal.attacks.scores import Attackers, Guesses, Near
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, ShownRelease, Trial
+from shoal.data.classes import pairs_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
@@ -153,7 +154,7 @@ def _counted_twice(
     """
     different, number = np.unique(persons, return_inverse=True)
     people = max(len(different), 1)
-    key, number = np.divmod(np.unique((label * width + values) * people + number), people)
+    key, number, _ = pairs_of(label * width + values, number)
     who = key // width * people + number
     order = np.argsort(who, kind="stable")
     again = np.flatnonzero(np.diff(who[order]) == 0) + 1

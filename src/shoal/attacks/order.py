@@ -12,6 +12,7 @@ import numpy as np
 from shoal.attacks.counts import exact, newcombe, people_in, wilson
 from shoal.auditor.reading import nearest_to_place
 from shoal.data.attack_scene import AttackScene, Findings
+from shoal.data.classes import pairs_of
 from shoal.protocols import Attack
 
 
@@ -51,8 +52,7 @@ def _by_chance(labels: np.ndarray, persons: np.ndarray) -> float:
     kept = labels >= 0
     label, person = (np.unique(of[kept], return_inverse=True)[1] for of in (labels, persons))
     rows = np.bincount(label)
-    cells, held = np.unique(person.astype(np.int64) * len(rows) + label, return_counts=True)
-    person, label = np.divmod(cells, len(rows))
+    person, label, held = pairs_of(person, label)
     missed = np.ones(int(person.max()) + 1)
     np.multiply.at(missed, person, 1 - held / rows[label])
     return float(1 - missed.mean())

@@ -22,6 +22,7 @@ from shoal.auditor.reading import Measures
 from shoal.connectors.feeds import feed_of
 from shoal.data.classes import people_with
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import alike
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn
 from shoal.data.room import IN_MEMORY
@@ -178,9 +179,7 @@ class TracedRelease:
     @cached_property
     def cells(self) -> np.ndarray:
         """A number for each combination of published cells; -1 for suppressed rows."""
-        numbers = np.zeros(len(self.kind), dtype=np.int64)
-        for column in self.columns:
-            numbers = np.unique(numbers * len(column.cells) + column.codes, return_inverse=True)[1]
+        numbers = alike((column.codes for column in self.columns), len(self.kind))
         return np.where(self.kind == "suppress", -1, numbers)
 
     @property

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.data.classes import pairs_of
 from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
 from shoal.data.numbers import run_entries
 
@@ -126,7 +127,6 @@ def _columns(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> Iterator[
             dates = offset + anchors[person]
             known = np.flatnonzero((klass >= 0) & ~np.isnan(dates))
             shown = known[slots[name][known] >= 0]
-            held = np.stack([klass[known], dates[known].astype(np.int64)])
-            classes, dates_known = np.unique(held, axis=1)
+            classes, dates_known, _ = pairs_of(klass[known], dates[known].astype(np.int64))
             slot, offsets = slots[name][shown].astype(np.int64), offset[shown].astype(np.int64)
             yield _Dates(classes, dates_known, slot, klass[shown], offsets)

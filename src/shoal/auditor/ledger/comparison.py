@@ -102,9 +102,9 @@ def narrowed_cells(step: Transition) -> HistoryFinding:
 
 def nestedness(step: Transition) -> HistoryFinding:
     """Later classes that lie in no single earlier one; no violation."""
-    pairs = np.unique(np.stack([step.after, step.before])[:, step.is_old], axis=1)
-    classes = int((np.bincount(pairs[0]) > 1).sum())
-    return HistoryFinding("nestedness", step.last_two, None, False, {"classes": classes})
+    later = pairs_of(step.after[step.is_old], step.before[step.is_old])[0]
+    counts = {"classes": int((np.bincount(later) > 1).sum())}
+    return HistoryFinding("nestedness", step.last_two, None, False, counts)
 
 
 def unchanged(step: Transition) -> HistoryFinding:

@@ -272,11 +272,10 @@ class _PeopleClasses:
             sensitive = {n: c.with_none(len(absent)) for n, c in table.sensitive.items()}
             subjects = np.concatenate([person, absent]).astype(np.int32)
             return Classes(self.labels[subjects], self.count, subjects, sensitive)
-        rows = self.release.view.slots_of(name)
-        pairs = label.astype(np.int64) * (int(rows.max(initial=0)) + 1) + rows
-        pairs[label < 0] = -1
-        slots = np.full(len(pairs), -1, np.int32)
-        _, slots[label >= 0] = np.unique(pairs[label >= 0], return_inverse=True)
+        kept = label >= 0
+        rows = self.release.view.slots_of(name)[kept]
+        slots = np.full(len(label), -1, np.int32)
+        slots[kept] = alike([label[kept], rows], len(rows))
         count = int(slots.max(initial=-1)) + 1
         return Classes(slots, count, person.astype(np.int32), table.sensitive)
 
