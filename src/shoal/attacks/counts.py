@@ -103,7 +103,7 @@ def parts_of_people(release: ShownRelease) -> np.ndarray:
 
 def parts_of(persons: np.ndarray) -> np.ndarray:
     """(n,) what part of its person each record is."""
-    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    number = np.unique(persons, return_inverse=True)[1]
     return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)
 
 

@@ -77,7 +77,7 @@ def _chance(release: ShownRelease, counts: ClassValues) -> float:
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     sizes, of_class = np.unique(counts.people, return_inverse=True)
     one = np.array([_chance_of(size, counts.totals, logs) for size in sizes.tolist()])
-    of_class = one[of_class.reshape(-1)]
+    of_class = one[of_class]
     if release.subjects is None:
         return weighted_sum(counts.people, of_class) / int(counts.people.sum())
     kept = release.labels >= 0

@@ -123,7 +123,6 @@ class _Joint:
     def _linked_people(self, k: int | None) -> Findings:
         own = self._files[0]
         persons, person_of = np.unique(self._persons, return_inverse=True)
-        person_of = person_of.reshape(-1)
         everybody = np.unique(np.concatenate([file.persons for file in self._files]))
         places = together(places_of(file, persons) for file in self._files)
         fits = together(places_of(file, everybody) for file in self._files)
@@ -160,7 +159,7 @@ class _Joint:
         profile = alike([groups_of(place) for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
         found: Findings = {"attributes": {}}
-        parts, record = parts_of(self._persons), profile[person_of.reshape(-1)]
+        parts, record = parts_of(self._persons), profile[person_of]
         people = np.bincount(profile, minlength=len(first))
         for name, values in self._values.items():
             tables = [_table(file, name) for file in self._files]
@@ -244,7 +243,7 @@ class _Truth:
     @classmethod
     def of(cls, profile: np.ndarray, values: np.ndarray, parts: np.ndarray, size: int) -> "_Truth":
         keys, key_of = np.unique(profile * size + values, return_inverse=True)
-        return cls(keys // size, keys % size, np.bincount(key_of.reshape(-1), parts))
+        return cls(keys // size, keys % size, np.bincount(key_of, parts))
 
     def hits(self, rows: slice, best: np.ndarray) -> float:
         """How many people of these profiles have a best value; ties share. best: (m, size) bool."""

@@ -302,7 +302,7 @@ def _bits(boxes: Boxes, points: np.ndarray, known: Sequence[int]) -> np.ndarray:
         for start in range(0, len(values), rows):
             part = covered[start : start + rows][:, cell_of.reshape(-1)]
             packed[start : start + rows, : -(-boxes.count // 8)] = np.packbits(part, axis=1)
-        bits &= packed[value_of.reshape(-1)]
+        bits &= packed[value_of]
     return bits
 
 

@@ -246,9 +246,8 @@ def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes,
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     lo[:, j], hi[:, j] = _moved(boxes, j, grid)
-    key = alike([others, lo[:, j], hi[:, j]], boxes.count)
-    _, first, of_class = np.unique(key, return_index=True, return_inverse=True)
-    of_class = of_class.reshape(-1)
+    of_class = alike([others, lo[:, j], hi[:, j]], boxes.count)
+    first = np.unique(of_class, return_index=True)[1]
     people = np.bincount(of_class, weights=boxes.people, minlength=len(first))
     sizes = boxes.sizes.copy()
     shown = ~boxes.is_marked()[:, j]

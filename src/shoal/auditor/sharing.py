@@ -107,7 +107,7 @@ def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
     while len(left):
         step = places.classes[places.starts[left] + depth]
         pairs = (node[left] + 1) * np.int64(places.class_count) + step
-        number = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+        number = np.unique(pairs, return_inverse=True)[1]
         node[left] = nodes + number
         nodes += int(number.max()) + 1
         depth += 1
@@ -115,7 +115,7 @@ def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
     known = np.flatnonzero(node >= 0)
     _, first, number = np.unique(node[known], return_index=True, return_inverse=True)
     profile = np.full(places.item_count, -1, dtype=np.int64)
-    profile[known] = number.reshape(-1)
+    profile[known] = number
     return profile, known[first]
 
 
@@ -185,7 +185,6 @@ def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
     counts = np.zeros(len(first), dtype=np.int64)
     row, place = entries_of(first, places.starts)
     known, number = np.unique(places.classes[place], return_inverse=True)
-    number = number.reshape(-1)
     starts, members = fits.postings
     sets = np.zeros((len(known), (fits.item_count + 7) // 8), dtype=np.uint8)  # who fits each
     for index, label in enumerate(known.tolist()):
