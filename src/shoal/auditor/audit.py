@@ -27,7 +27,8 @@ from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.kernels.matching import HIDDEN, find_fitting, left_over
-from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
+from shoal.auditor.measure import measure, measure_two_tables
+from shoal.auditor.verdict import CertifiedRelease
 from shoal.connectors import files, outputs
 from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
