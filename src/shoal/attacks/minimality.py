@@ -94,8 +94,7 @@ def _somebody(
     kept = labels >= 0
     place = scene.people.points[kept, j]
     inside = (first[labels[kept]] <= place) & (place <= last[labels[kept]])
-    there, _ = people_with(labels[kept][inside].astype(np.int64), None)
-    return np.isin(label, there)
+    return np.isin(label, labels[kept][inside])
 
 
 # What a proven optimum of full-domain generalization says about the classes that it left whole.
