@@ -36,15 +36,15 @@ class Minimality(Attack):
 
 def tightness(scene: AttackScene) -> Findings:
     """What tight cells imply about members, of all generalized cells; null where some is false."""
-    boxes, labels = scene.release.boxes, scene.release.labels
+    boxes = scene.release.boxes
     implied = refuted = cells = 0
     for j, axis in enumerate(boxes.axes):
         wide = boxes.sizes[:, j] >= 2
         cells += int(boxes.people[wide].sum())
         parts = _halves(axis.tree, boxes, j) if axis.tree is not None else _ends(boxes, j)
-        for label, lo, hi in parts:
-            implied += len(label)
-            refuted += int((~_somebody(scene, j, labels, label, lo, hi)).sum())
+        for said in parts:
+            implied += len(said[0])
+            refuted += int((~_somebody(scene, j, said)).sum())
     found: Findings = {"implied": None, "false": refuted}
     if refuted:
         why = "ranges are wider than the values in them, so their ends need not be anybody's value"
@@ -79,15 +79,9 @@ def _halves(tree: Hierarchy, boxes: Boxes, j: int) -> list[Statement]:
     return [(label, lo, middle[node] - 1), (label, middle[node], tree.last[node])]
 
 
-def _somebody(
-    scene: AttackScene,
-    j: int,
-    labels: np.ndarray,
-    label: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-) -> np.ndarray:
+def _somebody(scene: AttackScene, j: int, said: Statement) -> np.ndarray:
     """(m,) bool, whether some record of each class lies in its span."""
+    labels, (label, lo, hi) = scene.release.labels, said
     first = np.full(scene.release.boxes.count, 1, dtype=np.int64)
     last = np.zeros(scene.release.boxes.count, dtype=np.int64)
     first[label], last[label] = lo, hi
