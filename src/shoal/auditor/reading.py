@@ -74,9 +74,7 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     classes = Classes(labels, count, subjects, sensitive, quasi, sample=sample)
     tables = problem.tables.populations
     if tables:
-        covered = {
-            n: _covered_by(t, problem, released, columns, classes) for n, t in tables.items()
-        }
+        covered = {n: _covered_by(t, problem, columns, classes) for n, t in tables.items()}
         known = {name: fits for name, fits in covered.items() if fits is not None}
         classes = replace(classes, population=known)
     label = released.codes_of(schema.label)
@@ -123,11 +121,7 @@ _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 
 
 def _covered_by(
-    table: Table,
-    problem: Problem,
-    released: Table,
-    columns: tuple[PublishedColumn, ...],
-    classes: Classes,
+    table: Table, problem: Problem, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population | None:
     """For each class the people of a population whom all of its cells cover; None where only the
     original tells.
