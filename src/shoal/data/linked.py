@@ -181,6 +181,12 @@ class LinkedRows:
         return parents_of(self.starts)
 
     @cached_property
+    def true_values(self) -> Mapping[str, np.ndarray]:
+        """By quasi column, (n,) float64, number, place or leaf of each row; NaN for no value."""
+        encoded = self.encoded.attributes
+        return {one.attribute.name: one.value_of_code()[one.codes] for one in encoded}
+
+    @cached_property
     def matrix(self) -> Matrix:
         """(n, d) codes of the quasi columns, and what a span of codes costs."""
         return self.encoded.matrix()
@@ -203,9 +209,3 @@ class LinkedTables:
         if parent is None:
             return np.arange(self.people.count)
         return self.person_of(parent)[self.rows[name].parents]
-
-    def values(self, name: str, column: str) -> np.ndarray:
-        """(n,) float64, the number or day of each row in a quasi column; NaN for no value."""
-        encoded = self.rows[name].encoded.attributes
-        one = next(one for one in encoded if one.attribute.name == column)
-        return one.value_of_code()[one.codes]

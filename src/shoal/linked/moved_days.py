@@ -38,7 +38,7 @@ def step_of(tables: LinkedTables) -> int:
 def hulls_of(tables: LinkedTables, slots: Mapping[str, np.ndarray], k: int) -> Hulls:
     """The days of each class. slots: of each row, by table; those of people are the classes."""
     kept = slots[PEOPLE] >= 0
-    classes, days = slots[PEOPLE][kept], tables.values(PEOPLE, ANCHOR)[kept]
+    classes, days = slots[PEOPLE][kept], tables.people.true_values[ANCHOR][kept]
     count = int(classes.max(initial=-1)) + 1
     least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, classes, days)
@@ -74,8 +74,8 @@ def _study(tables: LinkedTables) -> tuple[int, int]:
     """The first and the last day of the column that anchors are taken from, over all people."""
     anchor = tables.tree.anchor
     assert anchor is not None
-    own = tables.values(PEOPLE, ANCHOR)[tables.person_of(anchor.table)]
-    days = tables.values(anchor.table, anchor.column) + own
+    own = tables.people.true_values[ANCHOR][tables.person_of(anchor.table)]
+    days = tables.rows[anchor.table].true_values[anchor.column] + own
     days = days[~np.isnan(days)]
     return (int(days.min()), int(days.max())) if len(days) else (0, 0)
 
@@ -118,12 +118,12 @@ class _Dates:
 
 def _columns(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> Iterator[_Dates]:
     """Every column of dates, with the rows of people in classes."""
-    anchors = tables.values(PEOPLE, ANCHOR)
+    anchors = tables.people.true_values[ANCHOR]
     for name, columns in tables.tree.dates.items():
         person = tables.person_of(name)
         klass = slots[PEOPLE][person].astype(np.int64)
         for column in columns:
-            offset = tables.values(name, column)
+            offset = tables.rows[name].true_values[column]
             dates = offset + anchors[person]
             known = np.flatnonzero((klass >= 0) & ~np.isnan(dates))
             shown = known[slots[name][known] >= 0]

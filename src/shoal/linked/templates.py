@@ -42,7 +42,7 @@ def bundles_of(tables: LinkedTables) -> Bundles:
     anchor = tables.tree.anchor
     if anchor is None or not (anchor.keeps_weekday or anchor.is_exact):
         return bundles
-    days = tables.values(PEOPLE, ANCHOR)
+    days = tables.people.true_values[ANCHOR]
     apart = np.where(np.isnan(days), 7, days % step_of(tables))
     return replace(bundles, apart=apart.astype(np.int64))
 

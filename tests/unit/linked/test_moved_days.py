@@ -119,7 +119,7 @@ def test_days_hold_exactly_if_no_date_fits_few_people_in_a_slot(people, k):
 def test_days_are_widened_only_as_far_as_the_study_goes():
     people = [[0, 30], [10, 44], [1, 25], [9, 60]]
     tables = tables_of(people)
-    assert len(np.unique(tables.values(PEOPLE, ANCHOR))) == 4
+    assert len(np.unique(tables.people.true_values[ANCHOR])) == 4
     hulls = hulls_of(tables, in_one_class(tables), 2)
     first, last = (int(end[0]) - FIRST.toordinal() for end in (hulls.first, hulls.last))
     assert first == 0

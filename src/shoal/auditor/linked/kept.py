@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.linked.labels import view_of
-from shoal.auditor.linked.matching import TRIED, values_of
+from shoal.auditor.linked.matching import TRIED
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, is_beyond_chance
 from shoal.data.linked import LinkedRows, LinkedTables
 from shoal.data.numbers import run_entries
@@ -140,7 +140,7 @@ class _Fits:
 
     def __init__(self, release: LinkedRelease, original: LinkedTables, name: str) -> None:
         shown, own = release.tables[name], original.rows[name]
-        self.spans = list(zip(shown.columns, values_of(original, name), strict=True))
+        self.spans = list(zip(shown.columns, own.true_values.values(), strict=True))
         self.texts = [
             as_values(a, shown.table, own.table)
             for a in own.about.schema.published

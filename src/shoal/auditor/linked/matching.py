@@ -105,7 +105,7 @@ class _Attack:
     ) -> None:
         self.release, self.original, self.dates, self.rng = release, original, dates, rng
         names = [table.name for table in release.tree.tables]
-        self.values = {name: values_of(original, name) for name in names}
+        self.values = {name: [*original.rows[name].true_values.values()] for name in names}
         self.parents = {name: original.rows[name].parents for name in names}
         self.truth = view_of(original)
         kept = np.flatnonzero(~release.withheld)
@@ -337,7 +337,7 @@ class _Shown:
         assert parent is not None
         self.columns = [*table.columns, *table.counts.values()]
         below = [original.rows[name].counts.astype(np.float64) for name in table.counts]
-        self.values = [*values_of(original, about.name), *below]
+        self.values = [*original.rows[about.name].true_values.values(), *below]
         self.parents = original.rows[about.name].parents
         owner = original.person_of(about.name)
         self.starts = np.searchsorted(owner, np.arange(original.people.count + 1))
@@ -410,9 +410,3 @@ def is_saturated(fits: np.ndarray) -> bool:
     starts = np.searchsorted(slots, np.arange(len(fits) + 1))
     wanted, free = (np.ones(size, dtype=np.int64) for size in fits.shape)
     return left_over(starts, rows.astype(np.int32), wanted, free) == 0
-
-
-def values_of(original: LinkedTables, name: str) -> list[np.ndarray]:
-    """By quasi column, the number, place or leaf of each row; NaN for no value."""
-    encoded = original.rows[name].encoded
-    return [attribute.value_of_code()[attribute.codes] for attribute in encoded.attributes]
