@@ -41,8 +41,9 @@ def hulls_of(tables: LinkedTables, slots: Mapping[str, np.ndarray], k: int) -> H
     classes, days = slots[PEOPLE][kept], tables.people.true_values[ANCHOR][kept]
     count = int(classes.max(initial=-1)) + 1
     least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(least, classes, days)
-    np.maximum.at(greatest, classes, days)
+    with np.errstate(invalid="ignore"):  # who has no anchor has none to compare
+        np.minimum.at(least, classes, days)
+        np.maximum.at(greatest, classes, days)
     has_all = np.isfinite(least)
     first, last = (np.where(has_all, end, 0).astype(np.int64) for end in (least, greatest))
     if tables.tree.anchor is None or not tables.tree.anchor.is_exact:
