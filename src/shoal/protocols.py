@@ -680,10 +680,6 @@ class Attack(Protocol):
     number: ClassVar[int]
     """Its own stream of random numbers; plug-ins take one from 100 on."""
 
-    threat: ClassVar[str]
-    """What the attacker knows and wants, in a sentence."""
-
-    source: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     """What it can't be run without: `alignment` of records and people, an `earlier` release, or a
     `population`.

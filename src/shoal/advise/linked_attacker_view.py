@@ -22,6 +22,7 @@ from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.connectors.traces import OF_TABLE, read_trace
 from shoal.data.classes import SensitiveColumn
 from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTable, LinkedTables, rows_column
+from shoal.data.numbers import run_entries
 from shoal.data.people import KNOWN, UNITS
 from shoal.data.progress import Progress
 from shoal.data.table import Table, as_text
@@ -162,9 +163,7 @@ class LinkedAttackerViews(AttackerViews):
         np.minimum.at(fewest, person[is_own], sizes[number[is_own]])
         for _, column, who, code in self._holders:
             begins, ends = (np.searchsorted(who, person, side) for side in ("left", "right"))
-            counts = ends - begins
-            at = np.repeat(np.arange(len(person)), counts)
-            own = np.arange(len(at)) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
+            at, own = run_entries(begins, ends - begins)
             pairs = number[at] * column.values + code[own]
             _, kind, times = np.unique(pairs, return_inverse=True, return_counts=True)
             chance = times[kind] / sizes[number[at]]

@@ -7,6 +7,7 @@ from typing import TypedDict
 import numpy as np
 
 from shoal.data.attack_scene import ShownRelease
+from shoal.data.classes import people_with
 
 
 @dataclass(frozen=True)
@@ -24,20 +25,9 @@ class ClassValues:
     totals: np.ndarray
 
     @property
-    def everybody(self) -> int:
-        """Places in classes: who is in two of them counts in both."""
-        return int(self.people.sum())
-
-    @property
     def starts(self) -> np.ndarray:
         """(classes + 1,) where the entries of each class begin."""
         return np.searchsorted(self.classes, np.arange(len(self.people) + 1))
-
-    def greatest(self) -> np.ndarray:
-        """(classes,) people of the most frequent value of each class."""
-        most = np.zeros(len(self.people), dtype=np.int64)
-        np.maximum.at(most, self.classes, self.counts)
-        return most
 
     def distinct(self) -> np.ndarray:
         """(classes,) how many values occur in each class."""
@@ -83,7 +73,8 @@ def mode(
     """(classes,) people of each class who have its most frequent value, and for records (n,) the
     chance that guessing it is right: equally frequent ones share it.
     """
-    most = counts.greatest()
+    most = np.zeros(len(counts.people), dtype=np.int64)
+    np.maximum.at(most, counts.classes, counts.counts)
     is_most = counts.counts == most[counts.classes]
     tied = np.bincount(counts.classes[is_most], minlength=len(most))
     size = len(counts.totals)
@@ -112,19 +103,8 @@ def parts_of_people(release: ShownRelease) -> np.ndarray:
 
 def parts_of(persons: np.ndarray) -> np.ndarray:
     """(n,) what part of its person each record is."""
-    number = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    number = np.unique(persons, return_inverse=True)[1]
     return 1.0 / np.bincount(number)[number] if len(number) else np.zeros(0)
-
-
-def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct keys, ascending, and how many different people have each; persons: None for rows."""
-    if persons is not None:
-        order = np.lexsort((persons, keys))
-        keys, persons = keys[order], persons[order]
-        first = np.ones(len(keys), dtype=bool)
-        first[1:] = (keys[1:] != keys[:-1]) | (persons[1:] != persons[:-1])
-        keys = keys[first]
-    return np.unique(keys, return_counts=True)
 
 
 # How certain a measured share is.

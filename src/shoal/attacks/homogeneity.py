@@ -1,4 +1,7 @@
-"""Homogeneity: classes whose people all share a sensitive value, or values that are much alike."""
+"""Homogeneity: classes whose people all share a sensitive value, or values that are much alike.
+
+Machanavajjhala and others. l-Diversity: privacy beyond k-anonymity. ICDE 2006.
+"""
 
 from dataclasses import dataclass
 from math import exp
@@ -8,7 +11,7 @@ import numpy as np
 
 from shoal.attacks.counts import ClassValues, class_values, counted, exact, people_in
 from shoal.data.attack_scene import AttackScene, Findings, ShownRelease
-from shoal.data.classes import SensitiveColumn
+from shoal.data.classes import SensitiveColumn, pairs_of
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
@@ -23,12 +26,6 @@ class Homogeneity(Attack):
     name: ClassVar[str] = "homogeneity"
     number: ClassVar[int] = 9
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Finds the class of a person: if everybody in it has the same value, it is theirs."
-    )
-    source: ClassVar[str] = (
-        "Machanavajjhala and others. l-Diversity: privacy beyond k-anonymity. ICDE 2006."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name; all exact."""
@@ -80,13 +77,13 @@ def _chance(release: ShownRelease, counts: ClassValues) -> float:
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     sizes, of_class = np.unique(counts.people, return_inverse=True)
     one = np.array([_chance_of(size, counts.totals, logs) for size in sizes.tolist()])
-    of_class = one[of_class.reshape(-1)]
+    of_class = one[of_class]
     if release.subjects is None:
-        return weighted_sum(counts.people, of_class) / counts.everybody
+        return weighted_sum(counts.people, of_class) / int(counts.people.sum())
     kept = release.labels >= 0
-    places = np.unique(np.stack([release.subjects[kept], release.labels[kept]]), axis=1)
-    escapes = np.ones(int(places[0].max()) + 1)
-    np.multiply.at(escapes, places[0], 1 - of_class[places[1]])
+    people, classes, _ = pairs_of(release.subjects[kept], release.labels[kept])
+    escapes = np.ones(int(people.max()) + 1)
+    np.multiply.at(escapes, people, 1 - of_class[classes])
     return float((1 - escapes).sum() / people_in(release))
 
 

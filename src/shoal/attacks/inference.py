@@ -1,4 +1,8 @@
-"""Inference: guess a person's sensitive value from all of their quasi-identifiers."""
+"""Inference: guess a person's sensitive value from all of their quasi-identifiers.
+
+Kifer. Attacks on privacy and deFinetti's theorem. SIGMOD 2009; Giomi and others. A unified
+framework for quantifying privacy risk in synthetic data. PETS 2023.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +15,7 @@ from shoal.attacks import scores as scoring
 from shoal.attacks.counts import ClassValues, Share
 from shoal.attacks.scores import Attackers, Guesses, Near
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, ShownRelease, Trial
+from shoal.data.classes import pairs_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
@@ -28,13 +33,6 @@ class Inference(Attack):
 
     name: ClassVar[str] = "inference"
     number: ClassVar[int] = 3
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and wants a sensitive value of theirs."
-    )
-    source: ClassVar[str] = (
-        "Kifer. Attacks on privacy and deFinetti's theorem. SIGMOD 2009; Giomi and others. A"
-        " unified framework for quantifying privacy risk in synthetic data. PETS 2023."
-    )
 
     tolerance: float = parameter(
         "how far off a number may be guessed, as a share of its released range",
@@ -156,7 +154,7 @@ def _counted_twice(
     """
     different, number = np.unique(persons, return_inverse=True)
     people = max(len(different), 1)
-    key, number = np.divmod(np.unique((label * width + values) * people + number), people)
+    key, number, _ = pairs_of(label * width + values, number)
     who = key // width * people + number
     order = np.argsort(who, kind="stable")
     again = np.flatnonzero(np.diff(who[order]) == 0) + 1

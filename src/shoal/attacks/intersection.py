@@ -1,4 +1,8 @@
-"""Intersection: what several releases of the same people give away together."""
+"""Intersection: what several releases of the same people give away together.
+
+Knows all quasi-identifiers of a person, and that the person is in several releases. Ganta,
+Kasiviswanathan, Smith. Composition attacks and auxiliary information in data privacy. KDD 2008.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, counted, mode, parts_of, people_with, values_by_class
+from shoal.attacks.counts import ClassValues, counted, mode, parts_of, values_by_class
 from shoal.auditor.sharing import Links, entries_of, fitting, fitting_pairs, together
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
+from shoal.data.classes import people_with
 from shoal.data.numbers import alike, places_among, weighted_sum
 from shoal.data.person_names import person_name
 from shoal.data.schema import Role, Schema
@@ -35,13 +40,6 @@ class Intersection(Attack):
     number: ClassVar[int] = 6
     needs: ClassVar[tuple[str, ...]] = ("alignment", "earlier")
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and that the person is in several releases."
-    )
-    source: ClassVar[str] = (
-        "Ganta, Kasiviswanathan, Smith. Composition attacks and auxiliary information in data"
-        " privacy. KDD 2008."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """All releases together: by their rows, and without knowing which rows correspond."""
@@ -125,10 +123,9 @@ class _Joint:
     def _linked_people(self, k: int | None) -> Findings:
         own = self._files[0]
         persons, person_of = np.unique(self._persons, return_inverse=True)
-        person_of = person_of.reshape(-1)
         everybody = np.unique(np.concatenate([file.persons for file in self._files]))
-        places = together([places_of(file, persons) for file in self._files])
-        fits = together([places_of(file, everybody) for file in self._files])
+        places = together(places_of(file, persons) for file in self._files)
+        fits = together(places_of(file, everybody) for file in self._files)
         left, n = fitting(places, fits), len(persons)
         found: Findings = {"alone": counted(int((left < 2).sum()), n)}
         found["below_k"] = None if k is None else counted(int((left < k).sum()), n)
@@ -162,7 +159,7 @@ class _Joint:
         profile = alike([groups_of(place) for place in places], len(persons))
         _, first = np.unique(profile, return_index=True)
         found: Findings = {"attributes": {}}
-        parts, record = parts_of(self._persons), profile[person_of.reshape(-1)]
+        parts, record = parts_of(self._persons), profile[person_of]
         people = np.bincount(profile, minlength=len(first))
         for name, values in self._values.items():
             tables = [_table(file, name) for file in self._files]
@@ -246,7 +243,7 @@ class _Truth:
     @classmethod
     def of(cls, profile: np.ndarray, values: np.ndarray, parts: np.ndarray, size: int) -> "_Truth":
         keys, key_of = np.unique(profile * size + values, return_inverse=True)
-        return cls(keys // size, keys % size, np.bincount(key_of.reshape(-1), parts))
+        return cls(keys // size, keys % size, np.bincount(key_of, parts))
 
     def hits(self, rows: slice, best: np.ndarray) -> float:
         """How many people of these profiles have a best value; ties share. best: (m, size) bool."""

@@ -1,4 +1,8 @@
-"""Linkability: pick a person's record by what a list says of them, or by another release."""
+"""Linkability: pick a person's record by what a list says of them, or by another release.
+
+El Emam. Guide to the De-Identification of Personal Health Information, 2013; Giomi and others. PETS
+2023.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +29,6 @@ class Linkability(Attack):
     name: ClassVar[str] = "linkability"
     number: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
-    threat: ClassVar[str] = (
-        "Holds a list that names people with some of their quasi-identifiers, or another release of"
-        " the same people."
-    )
-    source: ClassVar[str] = (
-        "El Emam. Guide to the De-Identification of Personal Health Information, 2013; Giomi and"
-        " others. PETS 2023."
-    )
 
     known: tuple[str, ...] = parameter(
         "what lists know, columns joined by +, lists separated by commas; all columns by default",

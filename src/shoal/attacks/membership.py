@@ -1,12 +1,16 @@
-"""Membership: tell people in the release from people who are not in it."""
+"""Membership: tell people in the release from people who are not in it.
+
+Knows all quasi-identifiers of a person. Nergiz, Atzori, Clifton. Hiding the presence of individuals
+from shared databases. SIGMOD 2007; Yeom and others. Privacy risk in machine learning. CSF 2018.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import newcombe, wilson
-from shoal.attacks.scores import Members, covering_pairs, drawn_trials, marginals, people_fitting
+from shoal.attacks.counts import ClassValues, newcombe, wilson
+from shoal.attacks.scores import covering_pairs, drawn_trials, marginals, people_fitting
 from shoal.data.attack_scene import AttackScene, Boxes, Findings
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
@@ -20,14 +24,6 @@ class Membership(Attack):
 
     name: ClassVar[str] = "membership"
     number: ClassVar[int] = 8
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and wants to know whether they are in the"
-        " release."
-    )
-    source: ClassVar[str] = (
-        "Nergiz, Atzori, Clifton. Hiding the presence of individuals from shared databases. SIGMOD"
-        " 2007; Yeom and others. Privacy risk in machine learning. CSF 2018."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Advantage and area under the curve; null without people who are not in the release."""
@@ -69,7 +65,11 @@ def membership_scores(boxes: Boxes, points: np.ndarray) -> np.ndarray:
         inside += np.bincount(person, np.exp(weights[label] - top), minlength=len(points))
     with np.errstate(divide="ignore"):
         scores = np.log(inside) + top
-    for j, axis in enumerate(marginals(boxes, Members.all_of(boxes))):
+    classes = np.arange(boxes.count)
+    of_one_value = ClassValues(
+        classes, np.zeros_like(classes), boxes.people, boxes.people, np.ones(1)
+    )
+    for j, axis in enumerate(marginals(boxes, of_one_value)):
         scores -= np.log(axis.of_values(points[:, j])[:, 0])
     # sums in another order differ by less
     return np.where(np.isfinite(scores), np.round(scores, 9), -np.inf)

@@ -1,4 +1,9 @@
-"""Minimality: what a release tells because its method made nothing coarser than it had to."""
+"""Minimality: what a release tells because its method made nothing coarser than it had to.
+
+Knows the release, the policy and the method. Wong and others. Minimality attack in privacy
+preserving data publishing. VLDB 2007; Cohen. Attacks on deidentification's defenses. USENIX
+Security 2022.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,8 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import counted, mean_of, people_in, people_with
+from shoal.attacks.counts import counted, mean_of, people_in
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, Replay
+from shoal.data.classes import people_with
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.protocols import Attack
 
@@ -21,11 +27,6 @@ class Minimality(Attack):
     name: ClassVar[str] = "minimality"
     number: ClassVar[int] = 5
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
-    threat: ClassVar[str] = "Knows the release, the policy and the method."
-    source: ClassVar[str] = (
-        "Wong and others. Minimality attack in privacy preserving data publishing. VLDB 2007;"
-        " Cohen. Attacks on deidentification's defenses. USENIX Security 2022."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Tightness for every release; the other two parts where the method is understood."""
@@ -35,15 +36,15 @@ class Minimality(Attack):
 
 def tightness(scene: AttackScene) -> Findings:
     """What tight cells imply about members, of all generalized cells; null where some is false."""
-    boxes, labels = scene.release.boxes, scene.release.labels
+    boxes = scene.release.boxes
     implied = refuted = cells = 0
     for j, axis in enumerate(boxes.axes):
         wide = boxes.sizes[:, j] >= 2
         cells += int(boxes.people[wide].sum())
         parts = _halves(axis.tree, boxes, j) if axis.tree is not None else _ends(boxes, j)
-        for label, lo, hi in parts:
-            implied += len(label)
-            refuted += int((~_somebody(scene, j, labels, label, lo, hi)).sum())
+        for said in parts:
+            implied += len(said[0])
+            refuted += int((~_somebody(scene, j, said)).sum())
     found: Findings = {"implied": None, "false": refuted}
     if refuted:
         why = "ranges are wider than the values in them, so their ends need not be anybody's value"
@@ -78,23 +79,16 @@ def _halves(tree: Hierarchy, boxes: Boxes, j: int) -> list[Statement]:
     return [(label, lo, middle[node] - 1), (label, middle[node], tree.last[node])]
 
 
-def _somebody(
-    scene: AttackScene,
-    j: int,
-    labels: np.ndarray,
-    label: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-) -> np.ndarray:
+def _somebody(scene: AttackScene, j: int, said: Statement) -> np.ndarray:
     """(m,) bool, whether some record of each class lies in its span."""
+    labels, (label, lo, hi) = scene.release.labels, said
     first = np.full(scene.release.boxes.count, 1, dtype=np.int64)
     last = np.zeros(scene.release.boxes.count, dtype=np.int64)
     first[label], last[label] = lo, hi
     kept = labels >= 0
     place = scene.people.points[kept, j]
     inside = (first[labels[kept]] <= place) & (place <= last[labels[kept]])
-    there, _ = people_with(labels[kept][inside].astype(np.int64), None)
-    return np.isin(label, there)
+    return np.isin(label, labels[kept][inside])
 
 
 # What a proven optimum of full-domain generalization says about the classes that it left whole.

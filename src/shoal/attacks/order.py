@@ -1,4 +1,8 @@
-"""Order: find a person's row by the place that a value of theirs has in a sorted table."""
+"""Order: find a person's row by the place that a value of theirs has in a sorted table.
+
+Looks among the rows of the person's class for the one nearest to that place. Ours; the control is
+the place of another person of the same class.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,6 +12,7 @@ import numpy as np
 from shoal.attacks.counts import exact, newcombe, people_in, wilson
 from shoal.auditor.reading import nearest_to_place
 from shoal.data.attack_scene import AttackScene, Findings
+from shoal.data.classes import pairs_of
 from shoal.protocols import Attack
 
 
@@ -19,11 +24,6 @@ class Order(Attack):
     number: ClassVar[int] = 10
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Knows what is published of a person, and the value by which rows were sorted: looks among"
-        " the rows of the class for the one nearest to the place that the value has."
-    )
-    source: ClassVar[str] = "Ours; the control is the place of another person of the same class."
 
     def run(self, scene: AttackScene) -> Findings:
         """The column that rows follow most, who is found by it, and who by another's place."""
@@ -52,8 +52,7 @@ def _by_chance(labels: np.ndarray, persons: np.ndarray) -> float:
     kept = labels >= 0
     label, person = (np.unique(of[kept], return_inverse=True)[1] for of in (labels, persons))
     rows = np.bincount(label)
-    cells, held = np.unique(person.astype(np.int64) * len(rows) + label, return_counts=True)
-    person, label = np.divmod(cells, len(rows))
+    person, label, held = pairs_of(person, label)
     missed = np.ones(int(person.max()) + 1)
     np.multiply.at(missed, person, 1 - held / rows[label])
     return float(1 - missed.mean())

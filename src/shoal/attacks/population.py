@@ -1,4 +1,8 @@
-"""Population: name people of a release by whoever else of the population could be meant."""
+"""Population: name people of a release by whoever else of the population could be meant.
+
+El Emam. Guide to the De-Identification of Personal Health Information, 2013; Benedetti, Franconi.
+Statistical and technological solutions for controlled data dissemination. 1998.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,14 +26,6 @@ class Population(Attack):
     name: ClassVar[str] = "population"
     number: ClassVar[int] = 7
     needs: ClassVar[tuple[str, ...]] = ("population",)
-    threat: ClassVar[str] = (
-        "Has a list of the population, from which the release was drawn, and names whom it can."
-    )
-    source: ClassVar[str] = (
-        "El Emam. Guide to the De-Identification of Personal Health Information, 2013; Benedetti,"
-        " Franconi. Statistical and technological solutions for controlled data dissemination."
-        " 1998."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Both risks, exact for a table or frequencies, expected for a fraction or weights."""

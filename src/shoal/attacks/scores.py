@@ -100,7 +100,7 @@ class Attackers:
 
     @classmethod
     def on(cls, boxes: Boxes, counts: ClassValues) -> Attackers:
-        return cls(boxes, counts, marginals(boxes, Members.by_value(counts)))
+        return cls(boxes, counts, marginals(boxes, counts))
 
     def guesses(
         self, points: np.ndarray, truth: np.ndarray, near: Near | None
@@ -182,29 +182,8 @@ PRIOR = 0.5  # people added to every value
 
 
 @dataclass(frozen=True)
-class Members:
-    """How many people of each class are in each of g groups; (k,) each, without zeros."""
-
-    classes: np.ndarray
-    groups: np.ndarray
-    people: np.ndarray
-    count: int
-
-    @classmethod
-    def by_value(cls, counts: ClassValues) -> Members:
-        """One group for each sensitive value."""
-        return cls(counts.classes, counts.values, counts.counts, len(counts.totals))
-
-    @classmethod
-    def all_of(cls, boxes: Boxes) -> Members:
-        """Everybody in one group."""
-        classes = np.arange(boxes.count)
-        return cls(classes, np.zeros_like(classes), boxes.people, 1)
-
-
-@dataclass(frozen=True)
 class Marginal:
-    """P(v | s) of one axis, for g groups of people s.
+    """P(v | s) of one axis, for the people of each of g sensitive values s.
 
     edges: (b,) int64, ascending places where the density changes. density: (b, g) people to each
     value from that edge to the next. whole: (g,) people altogether, those added included.
@@ -223,13 +202,13 @@ class Marginal:
         return (np.where((index >= 0)[:, None], self.density[index], 0.0) + PRIOR) / self.whole
 
 
-def marginals(boxes: Boxes, members: Members) -> list[Marginal]:
+def marginals(boxes: Boxes, counts: ClassValues) -> list[Marginal]:
     """The marginal of every axis."""
-    return [_marginal(boxes, j, members) for j in range(len(boxes.axes))]
+    return [_marginal(boxes, j, counts) for j in range(len(boxes.axes))]
 
 
-def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
-    size = boxes.axes[j].size
+def _marginal(boxes: Boxes, j: int, counts: ClassValues) -> Marginal:
+    size, groups = boxes.axes[j].size, len(counts.totals)
     hi = boxes.hi[:, j].astype(np.int64)
     # the suppression mark covers the domain
     spans = np.stack([boxes.lo[:, j].astype(np.int64), np.where(hi == EVERYTHING, size - 1, hi)])
@@ -237,18 +216,17 @@ def _marginal(boxes: Boxes, j: int, members: Members) -> Marginal:
     cell_of = cell_of.reshape(-1)
     first, stop = cells[0], cells[1] + 1
     width = np.maximum(stop - first, 1)[:, None]  # a number between two values covers neither
-    shape = (len(first), members.count)
-    keys = cell_of[members.classes] * members.count + members.groups
-    people = np.bincount(keys, weights=members.people, minlength=shape[0] * shape[1])
-    people = people.reshape(shape)
+    keys = cell_of[counts.classes] * groups + counts.values
+    people = np.bincount(keys, weights=counts.counts, minlength=len(first) * groups)
+    people = people.reshape(len(first), groups)
     spread = people / width
     edges = np.unique(np.concatenate([first, stop, [0]]))
-    change = np.zeros((len(edges), members.count))
+    change = np.zeros((len(edges), groups))
     np.add.at(change, np.searchsorted(edges, first), spread)
     np.subtract.at(change, np.searchsorted(edges, stop), spread)
     density = np.maximum(np.cumsum(change, axis=0), 0.0)
     steps = density[:-1] * np.diff(edges)[:, None]
-    running = np.concatenate([np.zeros((1, members.count)), np.cumsum(steps, axis=0)])
+    running = np.concatenate([np.zeros((1, groups)), np.cumsum(steps, axis=0)])
     whole = people.sum(axis=0) + PRIOR * size
     inside = running[np.searchsorted(edges, stop)] - running[np.searchsorted(edges, first)]
     return Marginal(edges, density, whole, cell_of, (inside + PRIOR * width) / whole)
@@ -302,7 +280,7 @@ def _bits(boxes: Boxes, points: np.ndarray, known: Sequence[int]) -> np.ndarray:
         for start in range(0, len(values), rows):
             part = covered[start : start + rows][:, cell_of.reshape(-1)]
             packed[start : start + rows, : -(-boxes.count // 8)] = np.packbits(part, axis=1)
-        bits &= packed[value_of.reshape(-1)]
+        bits &= packed[value_of]
     return bits
 
 

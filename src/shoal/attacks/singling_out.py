@@ -1,4 +1,8 @@
-"""Singling out: a predicate that is true of exactly one person of the table."""
+"""Singling out: a predicate that is true of exactly one person of the table.
+
+Knows everybody's quasi-identifiers. Cohen, Nissim. Towards formalizing the GDPR's notion of
+singling out. PNAS 117(15), 2020; Giomi and others. PETS 2023.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
+from shoal.attacks.counts import Share, counted, newcombe, people_in, wilson
 from shoal.data.attack_scene import AttackScene, Boxes, Findings, People, ShownRelease
+from shoal.data.classes import people_with
 from shoal.data.numbers import alike, weighted_sum
 from shoal.protocols import Attack
 
@@ -22,14 +27,6 @@ class SinglingOut(Attack):
     name: ClassVar[str] = "singling-out"
     number: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ("alignment",)
-    threat: ClassVar[str] = (
-        "Wants a predicate that is true of exactly one person, and knows everybody's"
-        " quasi-identifiers."
-    )
-    source: ClassVar[str] = (
-        "Cohen, Nissim. Towards formalizing the GDPR's notion of singling out. PNAS 117(15), 2020;"
-        " Giomi and others. PETS 2023."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Values alone, ends of intervals, and who is alone with a value in their class."""
@@ -249,9 +246,8 @@ def snapped(boxes: Boxes, j: int, grid: int, others: np.ndarray) -> tuple[Boxes,
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     lo[:, j], hi[:, j] = _moved(boxes, j, grid)
-    key = alike([others, lo[:, j], hi[:, j]], boxes.count)
-    _, first, of_class = np.unique(key, return_index=True, return_inverse=True)
-    of_class = of_class.reshape(-1)
+    of_class = alike([others, lo[:, j], hi[:, j]], boxes.count)
+    first = np.unique(of_class, return_index=True)[1]
     people = np.bincount(of_class, weights=boxes.people, minlength=len(first))
     sizes = boxes.sizes.copy()
     shown = ~boxes.is_marked()[:, j]

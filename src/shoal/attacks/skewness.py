@@ -1,12 +1,17 @@
-"""Skewness: a sensitive value that is far more frequent in a class than in the release."""
+"""Skewness: a sensitive value that is far more frequent in a class than in the release.
+
+Li, Li, Venkatasubramanian. t-Closeness. ICDE 2007; Cao, Karras. Publishing microdata with a robust
+privacy guarantee. PVLDB 5(11), 2012.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import class_values, counted, people_in, people_with
+from shoal.attacks.counts import class_values, counted, people_in
 from shoal.data.attack_scene import AttackScene, Findings
+from shoal.data.classes import people_with
 from shoal.protocols import Attack
 
 LIFTED = 10  # times as frequent in the class as in the release
@@ -20,14 +25,6 @@ class Skewness(Attack):
     name: ClassVar[str] = "skewness"
     number: ClassVar[int] = 4
     uses_people: ClassVar[bool] = False
-    threat: ClassVar[str] = (
-        "Knows all quasi-identifiers of a person, and wants to learn that a rare value has become"
-        " likely."
-    )
-    source: ClassVar[str] = (
-        "Li, Li, Venkatasubramanian. t-Closeness. ICDE 2007; Cao, Karras. Publishing microdata with"
-        " a robust privacy guarantee. PVLDB 5(11), 2012."
-    )
 
     def run(self, scene: AttackScene) -> Findings:
         """Every sensitive attribute by name; all exact."""

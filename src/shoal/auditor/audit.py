@@ -17,7 +17,6 @@ rows over, these were made of nothing that the original has.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +26,21 @@ import polars as pl
 from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
-from shoal.auditor.kernels.matching import HIDDEN, find_fitting, match
-from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
+from shoal.auditor.kernels.matching import HIDDEN, find_fitting, left_over
+from shoal.auditor.measure import measure, measure_two_tables
+from shoal.auditor.verdict import CertifiedRelease
 from shoal.connectors import files, outputs
 from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
-from shoal.data.numbers import is_long, parse_numbers
+from shoal.data.numbers import alike, is_long
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
 from shoal.data.row_order import is_in_order
 from shoal.data.schema import Attribute, Role, Schema
-from shoal.data.table import Column, Table
-from shoal.data.truth import Truth, is_of_numbers, with_contradicted
+from shoal.data.table import Table
+from shoal.data.truth import Truth, as_values, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
@@ -133,7 +133,7 @@ def audit_table(
 
 
 def bound_with_original(
-    released: Table, policy: Policy, original: Table, trace: np.ndarray | None = None
+    released: Table, policy: Policy, original: Table, trace: np.ndarray | None
 ) -> tuple[Problem, EncodedTable]:
     """The problem of the original, and the original encoded; raises InputError with every finding.
 
@@ -345,18 +345,18 @@ def unmatched(
     ]
     shown = _distinct([column.codes for column in release.columns], [one for one, _ in others])
     known = _distinct([one.codes for one in encoded.attributes], [one for _, one in others])
-    first, last = _alike(shown, known)
+    own, theirs = (_rows(_columns(side, "other"), len(side)) for side in (shown, known))
+    first, last = _alike(own, theirs)
     if int((last - first).sum()) > MOST_WORK:
         return None
-    codes, values = _columns(shown, "quasi"), _columns(known, "quasi")
+    cells = list(zip(release.columns, _columns(shown, "quasi"), strict=True))
+    values = zip(encoded.attributes, _columns(known, "quasi"), strict=True)
     pairs = (
-        _rows([column.lo[own] for column, own in zip(release.columns, codes, strict=True)]),
-        _rows([column.hi[own] for column, own in zip(release.columns, codes, strict=True)]),
-        _rows(_columns(shown, "other")).astype(np.int64),
-        _rows(
-            [one.value_of_code()[own] for one, own in zip(encoded.attributes, values, strict=True)]
-        ),
-        _rows(_columns(known, "other")).astype(np.int64),
+        _rows([column.lo[codes] for column, codes in cells], len(shown)),
+        _rows([column.hi[codes] for column, codes in cells], len(shown)),
+        own,
+        _rows([one.value_of_code()[codes] for one, codes in values], len(known)),
+        theirs,
         first,
         last,
     )
@@ -366,50 +366,30 @@ def unmatched(
         return None
     fitting = np.empty(starts[-1], dtype=np.int32)
     find_fitting(*pairs, starts, fitting)
-    by_row = np.argsort(fitting, kind="stable")
-    ends = np.searchsorted(fitting[by_row], np.arange(len(known) + 1))
     wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
-    is_done = match(starts, fitting, ends, by_row, wanted, free, MOST_WORK)
-    return int(wanted.sum()) if is_done else None
+    left = left_over(starts, fitting, wanted, free, MOST_WORK)
+    return None if left < 0 else left
 
 
 def _side_by_side(
     attribute: Attribute, released: Table, original: Table, starred: np.ndarray, schema: Schema
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) codes of a column in the release and in the original, equal where its cells are.
+    """(n,) codes of a column in the release and in the original, equal where its values are.
 
     HIDDEN where a published row that shows nothing else hides its value, too.
     """
-    name, code_of = attribute.name, dict[object, int]()
-    shown, known = released.column(name), original.column(name)
-    are_numbers = is_of_numbers(attribute, known)
-    sides = [
-        np.array(
-            [code_of.setdefault(cell, len(code_of)) for cell in _comparable(side, are_numbers)]
-        )
-        for side in (shown, known)
-    ]
-    is_mark = shows_nothing(released, name, schema.render.suppressed)
-    codes = np.where(is_mark[shown.codes] & starred, HIDDEN, sides[0][shown.codes])
-    return codes, sides[1][known.codes]
-
-
-def _comparable(column: Column, are_numbers: bool) -> list[object]:
-    """What a column's cells are told apart by: numbers by their value, however it is written."""
-    cells: list[object] = list(column.cells)
-    if not are_numbers:
-        return cells
-    numbers, long = parse_numbers(column.cells), is_long(column.cells)
-    for i in np.flatnonzero(~np.isnan(numbers)).tolist():
-        cells[i] = Decimal(column.cells[i].strip()) if long[i] else float(numbers[i])
-    return cells
+    codes = pl.concat(as_values(attribute, released, original)).rank("dense").to_numpy()
+    shown, known = np.split(codes.astype(np.int64), [released.records])
+    is_mark = shows_nothing(released, attribute.name, schema.render.suppressed)
+    hides = is_mark[released.column(attribute.name).codes] & starred
+    return np.where(hides, HIDDEN, shown), known
 
 
 def _distinct(quasi: list[np.ndarray], others: list[np.ndarray]) -> pl.DataFrame:
     """The distinct rows, how many there are of each; equal other columns stand together."""
     frame = pl.DataFrame(
         {f"quasi {i}": codes for i, codes in enumerate(quasi)}
-        | {f"other {i}": codes.astype(np.int64) for i, codes in enumerate(others)}
+        | {f"other {i}": codes for i, codes in enumerate(others)}
     )
     keys = [name for name in frame.columns if name.startswith("other")] or frame.columns[:1]
     return frame.group_by(frame.columns).agg(pl.len().alias("rows")).sort(keys)
@@ -419,20 +399,18 @@ def _columns(distinct: pl.DataFrame, kind: str) -> list[np.ndarray]:
     return [distinct[name].to_numpy() for name in distinct.columns if name.startswith(kind)]
 
 
-def _rows(columns: list[np.ndarray]) -> np.ndarray:
-    return np.column_stack(columns) if columns else np.zeros((0, 0))
+def _rows(columns: list[np.ndarray], records: int) -> np.ndarray:
+    return np.column_stack([np.zeros((records, 0), dtype=np.int64), *columns])
 
 
-def _alike(shown: pl.DataFrame, known: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """(published,) int64 first and end of the original's distinct rows that may fit each."""
-    others = [name for name in shown.columns if name.startswith("other")]
-    first, last = np.zeros(len(shown), dtype=np.int64), np.full(len(shown), len(known))
-    if others:
-        place = pl.col("place")
-        placed = known.with_row_index("place").group_by(others)
-        runs = placed.agg(place.min().alias("first"), (place.max() + 1).alias("last"))
-        alike = shown.join(runs, on=others, how="left", maintain_order="left")
-        hides = np.logical_or.reduce([shown[name].to_numpy() == HIDDEN for name in others])
-        first = np.where(hides, first, alike["first"].fill_null(0).to_numpy())
-        last = np.where(hides, last, alike["last"].fill_null(0).to_numpy())
-    return first.astype(np.int64), last.astype(np.int64)
+def _alike(shown: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(published,) int64 first and end of the original's distinct rows that may fit each.
+
+    shown, known: codes of other columns, the original's rows in ascending order of theirs.
+    """
+    key = alike(np.concatenate([shown, known]).T, len(shown) + len(known))
+    first, last = (
+        np.searchsorted(key[len(shown) :], key[: len(shown)], side) for side in ("left", "right")
+    )
+    hides = (shown == HIDDEN).any(axis=1)
+    return np.where(hides, 0, first), np.where(hides, len(known), last)

@@ -33,7 +33,7 @@ from shoal.policy.binding.notation import derived_columns, is_number
 from shoal.policy.consistency import NOT_HASHED
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
-from shoal.policy.problem import Problem
+from shoal.policy.problem import LinkedProblem, Problem
 from shoal.utility.gcp import ColumnFigures
 
 TAKE_ROUND = ("publish", "audit")
@@ -125,7 +125,7 @@ def file_content(
     }
 
 
-def provenance(verb: str, problem: Problem) -> Mapping[str, Any]:
+def provenance(verb: str, problem: Problem | LinkedProblem) -> Mapping[str, Any]:
     """The keys that say what made a certificate."""
     return {"date": date(), "build": build(), "policy": policy_identity(problem.policy, verb)}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.encoding import linear_domain
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import Release
 from shoal.data.schema import Attribute, Schema
@@ -175,12 +176,7 @@ def _ends(column: Spans) -> tuple[float, float]:
     attribute = column.attribute
     if attribute.hierarchy is not None:
         return 0.0, float(attribute.hierarchy.leaves - 1)
-    if attribute.domain is not None:
-        return attribute.domain
-    if attribute.order is not None:
-        return 0.0, float(len(attribute.order) - 1)
-    known = column.true[~np.isnan(column.true)]
-    return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    return linear_domain(attribute, column.true[~np.isnan(column.true)])
 
 
 def query_error(columns: list[Spans], seed: int, queries: int = QUERIES) -> dict[str, float]:

@@ -10,17 +10,17 @@ from shoal.auditor import reading
 from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.reading import Measures
 from shoal.auditor.sharing import household_joined, household_shown, rows_linked
-from shoal.auditor.verdict import not_promised, release_warnings
+from shoal.auditor.verdict import CertifiedRelease, not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import PromiseReport
+from shoal.data.certificate_shape import RISK, PromiseReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.room import SharedRoom, needs_whole
+from shoal.data.room import SharedRoom
 from shoal.data.row_order import Followed
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -34,23 +34,6 @@ from shoal.privacy.two_tables import contradicted as contradicted_by
 from shoal.utility.gcp import ColumnFigures
 from shoal.utility.tally import Tally
 from shoal.version import VERSION
-
-_RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
-
-
-@dataclass(frozen=True)
-class CertifiedRelease:
-    """A release with its certificate. held: None where it does not fit into memory."""
-
-    certificate: Certificate
-    held: Release | None
-
-    @property
-    def release(self) -> Release:
-        """The release; raises InputError where it was too large to be held."""
-        if self.held is None:
-            raise needs_whole("all records of the release are asked for at once")
-        return self.held
 
 
 @dataclass(frozen=True)
@@ -115,8 +98,8 @@ def _certificate_of(
     released: Table,
     original: Table | None,
     problem: Problem,
-    followed: Followed | None = None,
-    classes: Classes | None = None,
+    followed: Followed | None,
+    classes: Classes | None,
 ) -> Certificate:
     """The certificate of a release whose parts were added up.
 
@@ -148,8 +131,8 @@ def _certificate_of(
         "classes": tally.classes(),
         "promises": promises,
         "together": tally.together(people),
-        "utility": {name: scores[name] for name in scores if name not in _RISK},
-        "risk": {name: scores[name] for name in scores if name in _RISK},
+        "utility": {name: scores[name] for name in scores if name not in RISK},
+        "risk": {name: scores[name] for name in scores if name in RISK},
         "input": None,
         "output": None,
     }

@@ -22,7 +22,7 @@ from shoal.connectors.location import Location
 from shoal.data import warnings
 from shoal.data.certificate import CLOSE, Certificate
 from shoal.data.certificate_shape import BY_RELEASE
-from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.classes import Classes, SensitiveColumn, pairs_of
 from shoal.data.findings import some_named
 from shoal.data.formulas import formula_sentences
 from shoal.data.numbers import parse_numbers
@@ -224,9 +224,8 @@ def _values_shown(column: SensitiveColumn, classes: Classes) -> np.ndarray:
         for label, number in zip(column.labels, numbers, strict=True)
     ]
     kept = classes.labels >= 0
-    pairs = classes.labels[kept].astype(np.int64) * max(len(keys), 1)
-    pairs = np.unique(pairs + np.array(place, dtype=np.int64)[column.codes[kept]])
-    return np.bincount(pairs // max(len(keys), 1), minlength=classes.count)
+    shown = np.array(place, dtype=np.int64)[column.codes[kept]]
+    return np.bincount(pairs_of(classes.labels[kept], shown)[0], minlength=classes.count)
 
 
 def _differing(stated: Stated) -> Check:

@@ -74,9 +74,7 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     classes = Classes(labels, count, subjects, sensitive, quasi, sample=sample)
     tables = problem.tables.populations
     if tables:
-        covered = {
-            n: _covered_by(t, problem, released, columns, classes) for n, t in tables.items()
-        }
+        covered = {n: _covered_by(t, problem, columns, classes) for n, t in tables.items()}
         known = {name: fits for name, fits in covered.items() if fits is not None}
         classes = replace(classes, population=known)
     label = released.codes_of(schema.label)
@@ -104,6 +102,18 @@ def _with_withheld_values(
     return sensitive
 
 
+def class_spans(
+    columns: Sequence[PublishedColumn], labels: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each class shows, least and greatest; (count, columns) float64 each."""
+    record = np.zeros(count, dtype=np.int64)
+    kept = np.flatnonzero(labels >= 0)
+    record[labels[kept]] = kept  # all records of a class show the same cells
+    lo = [column.lo[column.codes[record]] for column in columns]
+    hi = [column.hi[column.codes[record]] for column in columns]
+    return np.column_stack(lo), np.column_stack(hi)
+
+
 # Who of a population fits each class of a release: everybody whom all of its cells cover.
 
 
@@ -111,11 +121,7 @@ _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 
 
 def _covered_by(
-    table: Table,
-    problem: Problem,
-    released: Table,
-    columns: tuple[PublishedColumn, ...],
-    classes: Classes,
+    table: Table, problem: Problem, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population | None:
     """For each class the people of a population whom all of its cells cover; None where only the
     original tells.

@@ -8,7 +8,7 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.classes import Classes
-from shoal.data.numbers import alike, places_among
+from shoal.data.numbers import alike, places_among, run_entries
 from shoal.data.schema import Schema
 from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
 
@@ -87,8 +87,9 @@ class Links:
         return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)
 
 
-def together(releases: Sequence[Links]) -> Links:
+def together(each: Iterable[Links]) -> Links:
     """Items in the classes of several releases, which are numbered through."""
+    releases = list(each)
     first = np.cumsum([0, *(release.class_count for release in releases)])
     items = np.concatenate([release.items for release in releases])
     classes = [release.classes + start for release, start in zip(releases, first, strict=False)]
@@ -106,7 +107,7 @@ def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
     while len(left):
         step = places.classes[places.starts[left] + depth]
         pairs = (node[left] + 1) * np.int64(places.class_count) + step
-        number = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+        number = np.unique(pairs, return_inverse=True)[1]
         node[left] = nodes + number
         nodes += int(number.max()) + 1
         depth += 1
@@ -114,7 +115,7 @@ def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
     known = np.flatnonzero(node >= 0)
     _, first, number = np.unique(node[known], return_index=True, return_inverse=True)
     profile = np.full(places.item_count, -1, dtype=np.int64)
-    profile[known] = number.reshape(-1)
+    profile[known] = number
     return profile, known[first]
 
 
@@ -184,7 +185,6 @@ def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
     counts = np.zeros(len(first), dtype=np.int64)
     row, place = entries_of(first, places.starts)
     known, number = np.unique(places.classes[place], return_inverse=True)
-    number = number.reshape(-1)
     starts, members = fits.postings
     sets = np.zeros((len(known), (fits.item_count + 7) // 8), dtype=np.uint8)  # who fits each
     for index, label in enumerate(known.tolist()):
@@ -212,10 +212,7 @@ def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.n
 
     starts: (spans + 1,) where the entries of each span begin.
     """
-    lengths = starts[chosen + 1] - starts[chosen]
-    before = np.cumsum(lengths) - lengths
-    entries = np.repeat(starts[chosen] - before, lengths) + np.arange(int(lengths.sum()))
-    return np.repeat(np.arange(len(chosen)), lengths), entries
+    return run_entries(starts[chosen], starts[chosen + 1] - starts[chosen])
 
 
 # The rows of one person in one release, which columns that pass through may link.

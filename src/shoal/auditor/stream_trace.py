@@ -20,7 +20,9 @@ from shoal.auditor.description import described
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import Measures
 from shoal.connectors.feeds import feed_of
+from shoal.data.classes import people_with
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.numbers import alike
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn
 from shoal.data.room import IN_MEMORY
@@ -177,9 +179,7 @@ class TracedRelease:
     @cached_property
     def cells(self) -> np.ndarray:
         """A number for each combination of published cells; -1 for suppressed rows."""
-        numbers = np.zeros(len(self.kind), dtype=np.int64)
-        for column in self.columns:
-            numbers = np.unique(numbers * len(column.cells) + column.codes, return_inverse=True)[1]
+        numbers = alike((column.codes for column in self.columns), len(self.kind))
         return np.where(self.kind == "suppress", -1, numbers)
 
     @property
@@ -226,14 +226,8 @@ def wrong_records(trace: pl.DataFrame, records: int) -> int:
 def names_other_people(traced: TracedRelease) -> bool:
     """Whether the trace deals the published rows out to people otherwise than the source does."""
     named = traced.shown["subject"].rank("dense").to_numpy().astype(np.int64)
-    groups, people = _people(named, traced.people)
+    groups, people = people_with(named, traced.people)
     return len(groups) != len(np.unique(traced.people)) or int(people.max(initial=1)) > 1
-
-
-def _people(groups: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct groups and how many different people each has."""
-    pairs = np.unique(np.stack([groups, people]), axis=1)
-    return np.unique(pairs[0], return_counts=True)
 
 
 def _weak_at_first(traced: TracedRelease) -> int:
@@ -243,7 +237,7 @@ def _weak_at_first(traced: TracedRelease) -> int:
     first = np.full(int(cells.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, cells[kept], release[kept])
     early = kept & (release == np.append(first, -1)[cells])
-    return int((_people(cells[early], traced.people[early])[1] < traced.k).sum())
+    return int((people_with(cells[early], traced.people[early])[1] < traced.k).sum())
 
 
 def _weak_new(traced: TracedRelease) -> int:
@@ -399,7 +393,7 @@ def _needless(traced: TracedRelease) -> int:
         return 0
     lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
     starred = (traced.kind == "suppress") & ~lacking
-    return int((_people(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
+    return int((people_with(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
 
 
 def _overheld(traced: TracedRelease) -> int:
@@ -440,7 +434,7 @@ def _weak_release(traced: TracedRelease) -> int:
     """Classes of fewer than k people within one release (I12)."""
     kept = traced.cells >= 0
     group = traced.release * (int(traced.cells.max(initial=0)) + 1) + traced.cells
-    return int((_people(group[kept], traced.people[kept])[1] < traced.k).sum())
+    return int((people_with(group[kept], traced.people[kept])[1] < traced.k).sum())
 
 
 def _not_starred(traced: TracedRelease) -> int:

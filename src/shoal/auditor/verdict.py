@@ -9,7 +9,7 @@ who are the only ones of their class with what they show there.
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from shoal.data.column_words import (
 from shoal.data.numbers import parse_numbers
 from shoal.data.people import Unit, span_text, unit
 from shoal.data.release import Release
+from shoal.data.room import needs_whole
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.warnings import ReleaseWarning
@@ -271,14 +272,19 @@ def withheld_few(
     return [ReleaseWarning(warnings.WITHHELD_FEW, text)]
 
 
-class Found(Protocol):
-    """What a publish or an audit measured; pages and figures are drawn from it."""
+@dataclass(frozen=True)
+class CertifiedRelease:
+    """A release with its certificate. held: None where it does not fit into memory."""
+
+    certificate: Certificate
+    held: Release | None
 
     @property
-    def certificate(self) -> Certificate: ...
-
-    @property
-    def release(self) -> Release: ...
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        if self.held is None:
+            raise needs_whole("all records of the release are asked for at once")
+        return self.held
 
 
 @dataclass(frozen=True)
@@ -299,7 +305,7 @@ class Publication(Generic[FrameT]):
     certificate: Certificate
     classes: np.ndarray
     policy: Policy = field(repr=False)
-    found: Found | None = field(repr=False, compare=False)
+    found: CertifiedRelease | None = field(repr=False, compare=False)
     sensitive: FrameT | None = field(default=None, repr=False, compare=False)
     trace: np.ndarray | None = field(default=None, repr=False, compare=False)
 

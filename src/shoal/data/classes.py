@@ -188,6 +188,22 @@ class Classes:
         return counted
 
 
+def people_with(keys: np.ndarray, persons: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct keys, ascending, and how many different people have each; persons: None for rows."""
+    distinct = keys if persons is None else pairs_of(keys, persons)[0]
+    return np.unique(distinct, return_counts=True)
+
+
+def pairs_of(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct pairs of a key and a value, ascending, and how often each occurs; (m,) each."""
+    order = np.lexsort((values, keys))
+    keys, values = keys[order], values[order]
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (values[1:] != values[:-1])
+    first = np.flatnonzero(is_first)
+    return keys[first], values[first], np.diff(np.append(first, len(keys)))
+
+
 # What t-closeness asks of one sensitive attribute, for methods that build classes towards it.
 
 

@@ -181,6 +181,12 @@ class LinkedRows:
         return parents_of(self.starts)
 
     @cached_property
+    def true_values(self) -> Mapping[str, np.ndarray]:
+        """By quasi column, (n,) float64, number, place or leaf of each row; NaN for no value."""
+        encoded = self.encoded.attributes
+        return {one.attribute.name: one.value_of_code()[one.codes] for one in encoded}
+
+    @cached_property
     def matrix(self) -> Matrix:
         """(n, d) codes of the quasi columns, and what a span of codes costs."""
         return self.encoded.matrix()

@@ -81,6 +81,12 @@ def places_among(ascending: np.ndarray, asked: np.ndarray) -> np.ndarray:
     return np.where(ascending[at] == asked, at, -1)
 
 
+def run_entries(begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All entries of some runs: which of the runs each belongs to, and the entry; (m,) int64."""
+    run = np.repeat(np.arange(len(lengths)), lengths)
+    return run, np.arange(len(run)) + (begins - (np.cumsum(lengths) - lengths))[run]
+
+
 def alike(columns: Iterable[np.ndarray], records: int) -> np.ndarray:
     """(n,) int64 dense numbers, equal where records are equal in every one of these columns."""
     key, room = np.zeros(records, dtype=np.int64), 1

@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from shoal.data.classes import pairs_of
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.linked.kernels import known_sets
@@ -206,8 +207,7 @@ class _Nodes:
         is_new = np.diff(about.person[rows[order]], prepend=-1) != 0
         person = np.empty(len(rows), np.int64)
         person[order] = np.cumsum(is_new) - 1
-        held, self._times = np.unique(person * len(keys) + self.of_row, return_counts=True)
-        owner, self._node = np.divmod(held, len(keys))
+        owner, self._node, self._times = pairs_of(person, self.of_row)
         self._begins = np.searchsorted(owner, np.arange(int(is_new.sum()) + 1))
         klass = about.klass[rows[order]][is_new]
         self._people = np.searchsorted(klass, np.arange(int(klass[-1]) + 2))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.data.encoding import EncodedAttribute
+from shoal.data.classes import pairs_of
 from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
-from shoal.data.recoding import Recoding
+from shoal.data.numbers import run_entries
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,6 @@ class Hulls:
     holds: np.ndarray
 
 
-def anchor_of(tables: LinkedTables) -> EncodedAttribute:
-    """The day from which each person's dates count."""
-    return next(one for one in tables.people.encoded.attributes if one.attribute.name == ANCHOR)
-
-
 def step_of(tables: LinkedTables) -> int:
     """Days between those that an anchor may have."""
     return 1 if tables.tree.anchor is None else tables.tree.anchor.step
@@ -42,14 +37,15 @@ def step_of(tables: LinkedTables) -> int:
 
 def hulls_of(tables: LinkedTables, slots: Mapping[str, np.ndarray], k: int) -> Hulls:
     """The days of each class. slots: of each row, by table; those of people are the classes."""
-    classes = slots[PEOPLE].astype(np.int32)
-    encoded = anchor_of(tables)
-    spans = Recoding.of(classes, int(classes.max(initial=-1)) + 1, (encoded,))
-    values = np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
-    has_all = spans.hi[:, 0] < encoded.present
-    first, last = (
-        np.where(has_all, values[end[:, 0]], 0).astype(np.int64) for end in (spans.lo, spans.hi)
-    )
+    kept = slots[PEOPLE] >= 0
+    classes, days = slots[PEOPLE][kept], tables.people.true_values[ANCHOR][kept]
+    count = int(classes.max(initial=-1)) + 1
+    least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
+    with np.errstate(invalid="ignore"):  # who has no anchor has none to compare
+        np.minimum.at(least, classes, days)
+        np.maximum.at(greatest, classes, days)
+    has_all = np.isfinite(least)
+    first, last = (np.where(has_all, end, 0).astype(np.int64) for end in (least, greatest))
     if tables.tree.anchor is None or not tables.tree.anchor.is_exact:
         return Hulls(first, last, np.ones(len(first), dtype=bool))
     return _widened(tables, slots, Hulls(first, last, has_all), k)
@@ -77,13 +73,10 @@ def _widened(tables: LinkedTables, slots: Mapping[str, np.ndarray], hulls: Hulls
 
 def _study(tables: LinkedTables) -> tuple[int, int]:
     """The first and the last day of the column that anchors are taken from, over all people."""
-    assert tables.tree.anchor is not None
-    rows = tables.rows[tables.tree.anchor.table]
-    names = [one.attribute.name for one in rows.encoded.attributes]
-    encoded = rows.encoded.attributes[names.index(tables.tree.anchor.column)]
-    anchors = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
-    person = tables.person_of(tables.tree.anchor.table)
-    days = encoded.value_of_code()[encoded.codes] + anchors[person]
+    anchor = tables.tree.anchor
+    assert anchor is not None
+    own = tables.people.true_values[ANCHOR][tables.person_of(anchor.table)]
+    days = tables.rows[anchor.table].true_values[anchor.column] + own
     days = days[~np.isnan(days)]
     return (int(days.min()), int(days.max())) if len(days) else (0, 0)
 
@@ -113,9 +106,8 @@ class _Dates:
         slots = slots[np.argsort(self.klass[place], kind="stable")]
         begins = np.searchsorted(np.sort(self.klass[place]), np.arange(len(first) + 1))
         counts = np.diff(begins)[self.known_class]
-        slot_of = np.repeat(begins[self.known_class] - (np.cumsum(counts) - counts), counts)
-        slot = slots[slot_of + np.arange(len(slot_of))]
-        klass, date = np.repeat(self.known_class, counts), np.repeat(self.known, counts)
+        known, place = run_entries(begins[self.known_class], counts)
+        slot, klass, date = slots[place], self.known_class[known], self.known[known]
         # days of other weeks never meet, as all of a class share the day of the week
         series = (slot * step + (date - first[klass]) % step) * base
         earliest, latest = (
@@ -127,16 +119,15 @@ class _Dates:
 
 def _columns(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> Iterator[_Dates]:
     """Every column of dates, with the rows of people in classes."""
-    anchors = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
-    for name, dates in tables.tree.dates.items():
+    anchors = tables.people.true_values[ANCHOR]
+    for name, columns in tables.tree.dates.items():
         person = tables.person_of(name)
         klass = slots[PEOPLE][person].astype(np.int64)
-        for encoded in tables.rows[name].encoded.attributes:
-            if encoded.attribute.name in dates:
-                offset = encoded.value_of_code()[encoded.codes]
-                known = np.flatnonzero((klass >= 0) & ~np.isnan(offset + anchors[person]))
-                shown = known[slots[name][known] >= 0]
-                dates_of = (offset + anchors[person])[known].astype(np.int64)
-                classes, dates_known = np.unique(np.stack([klass[known], dates_of]), axis=1)
-                slot, offsets = slots[name][shown].astype(np.int64), offset[shown].astype(np.int64)
-                yield _Dates(classes, dates_known, slot, klass[shown], offsets)
+        for column in columns:
+            offset = tables.rows[name].true_values[column]
+            dates = offset + anchors[person]
+            known = np.flatnonzero((klass >= 0) & ~np.isnan(dates))
+            shown = known[slots[name][known] >= 0]
+            classes, dates_known, _ = pairs_of(klass[known], dates[known].astype(np.int64))
+            slot, offsets = slots[name][shown].astype(np.int64), offset[shown].astype(np.int64)
+            yield _Dates(classes, dates_known, slot, klass[shown], offsets)

@@ -128,16 +128,14 @@ class MeasuredDraft:
     seconds: float
 
 
-def measured_draft(
-    own: LinkedSources, policy: Policy, progress: Progress = no_progress
-) -> MeasuredDraft:
+def measured_draft(own: LinkedSources, policy: Policy) -> MeasuredDraft:
     """Measures a release of tables that were read, of which nothing is written; raises InputError
     and InfeasibleError as `publish_linked` does.
     """
     problem = LinkedProblem(policy.or_method(usual_method(policy.model), {}))
-    tables, drafts, seconds = _recoded(own, problem, progress)
+    tables, drafts, seconds = _recoded(own, problem, no_progress)
     back = linked_files.read_linked_release(_as_written(drafts, problem, None), problem)
-    return MeasuredDraft(_audit(back, problem, tables, drafts, progress), tables, seconds)
+    return MeasuredDraft(_audit(back, problem, tables, drafts, no_progress), tables, seconds)
 
 
 def _recoded(

@@ -7,10 +7,10 @@ import numpy as np
 
 from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes
-from shoal.data.linked import PEOPLE, Known, LinkedTables
-from shoal.data.numbers import alike
+from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTables
+from shoal.data.numbers import alike, run_entries
 from shoal.data.recoding import Recoding, texts_of_classes
-from shoal.linked.moved_days import anchor_of, hulls_of, step_of
+from shoal.linked.moved_days import hulls_of, step_of
 from shoal.policy.consistency import build_promise
 from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import BoundPromises
@@ -42,7 +42,7 @@ def bundles_of(tables: LinkedTables) -> Bundles:
     anchor = tables.tree.anchor
     if anchor is None or not (anchor.keeps_weekday or anchor.is_exact):
         return bundles
-    days = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
+    days = tables.people.true_values[ANCHOR]
     apart = np.where(np.isnan(days), 7, days % step_of(tables))
     return replace(bundles, apart=apart.astype(np.int64))
 
@@ -89,8 +89,7 @@ class CandidateSets:
         chosen = first[:, None]
         if size == 2:
             later = np.searchsorted(person, person, side="right") - first - 1
-            begins = np.repeat(first + 1 - (np.cumsum(later) - later), later)
-            chosen = np.stack([np.repeat(first, later), begins + np.arange(int(later.sum()))], 1)
+            chosen = np.stack(run_entries(first + 1, later), axis=1)
         held = np.column_stack([node[chosen], person[chosen[:, 0]]])
         held = np.unique(held, axis=0)
         nodes, number = np.unique(held[:, :-1], axis=0, return_inverse=True)
@@ -101,8 +100,8 @@ class CandidateSets:
         order = np.argsort(person, kind="stable")
         begins = np.searchsorted(person[order], np.arange(people + 1))
         counts = np.diff(begins)[self.person]
-        first = np.repeat(begins[self.person] - (np.cumsum(counts) - counts), counts)
-        return np.repeat(self.number, counts), order[first + np.arange(int(counts.sum()))]
+        holder, place = run_entries(begins[self.person], counts)
+        return self.number[holder], order[place]
 
 
 @dataclass(frozen=True)

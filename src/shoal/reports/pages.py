@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.auditor.verdict import Found
+from shoal.auditor.verdict import CertifiedRelease
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
@@ -94,7 +94,7 @@ class Measured:
     reasons: dict[str, int]
 
 
-def measured_of(found: Found, policy: Policy) -> Measured:
+def measured_of(found: CertifiedRelease, policy: Policy) -> Measured:
     """What a publish or an audit found."""
     certificate, release = found.certificate, found.release
     if isinstance(found, Outcome):

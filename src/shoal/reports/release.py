@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.verdict import Found
+from shoal.auditor.verdict import CertifiedRelease
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.language import gettext, ngettext
@@ -29,7 +29,9 @@ from shoal.reports.pages import Content, Heading, Measured
 from shoal.reports.text import MEASURES, alone_if_known, downstream_sentences, explanation_sentences
 
 
-def write_report(found: Found, policy: Policy, path: Path, heading: Heading | None = None) -> None:
+def write_report(
+    found: CertifiedRelease, policy: Policy, path: Path, heading: Heading | None = None
+) -> None:
     """The report of a published or audited file, written whole or not at all.
 
     Without its original there is no before to compare with.

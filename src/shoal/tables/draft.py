@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.auditor.measure import CertifiedRelease
+from shoal.auditor.verdict import CertifiedRelease
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes

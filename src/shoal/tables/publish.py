@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
-from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
-from shoal.auditor.verdict import Publication, require_kept
+from shoal.auditor.measure import measure, measure_two_tables
+from shoal.auditor.verdict import CertifiedRelease, Publication, require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location

@@ -12,7 +12,7 @@ from attack_cases import AGE, ORIGINAL, RELEASED, SIX, attacked, policy_of, scen
 from shoal.attacks import counts as intervals
 from shoal.attacks.counts import class_values
 from shoal.attacks.membership import membership_scores
-from shoal.attacks.scores import Attackers, Members, judged, marginals
+from shoal.attacks.scores import Attackers, judged, marginals
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -82,7 +82,7 @@ def test_counted_figures_of_six_people_by_hand():
 
 def test_marginals_spread_a_cell_over_its_values():
     release = scene().release
-    (age,) = marginals(release.boxes, Members.by_value(class_values(release, "d")))
+    (age,) = marginals(release.boxes, class_values(release, "d"))
     assert age.of_values(np.array([2]))[0] == pytest.approx([0.13725, 0.12821, 0.06667], abs=5e-6)
 
 

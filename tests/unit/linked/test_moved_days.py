@@ -12,8 +12,8 @@ import shoal
 from sample_policies import content_of
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.reading import read_linked_tables
-from shoal.data.linked import PEOPLE
-from shoal.linked.moved_days import anchor_of, hulls_of
+from shoal.data.linked import ANCHOR, PEOPLE
+from shoal.linked.moved_days import hulls_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem
@@ -119,7 +119,7 @@ def test_days_hold_exactly_if_no_date_fits_few_people_in_a_slot(people, k):
 def test_days_are_widened_only_as_far_as_the_study_goes():
     people = [[0, 30], [10, 44], [1, 25], [9, 60]]
     tables = tables_of(people)
-    assert anchor_of(tables).present == 4
+    assert len(np.unique(tables.people.true_values[ANCHOR])) == 4
     hulls = hulls_of(tables, in_one_class(tables), 2)
     first, last = (int(end[0]) - FIRST.toordinal() for end in (hulls.first, hulls.last))
     assert first == 0

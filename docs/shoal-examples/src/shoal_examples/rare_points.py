@@ -15,8 +15,6 @@ class RarePoints(Attack):
     name: ClassVar[str] = "rare-points"
     number: ClassVar[int] = 100
     needs: ClassVar[tuple[str, ...]] = ()
-    threat: ClassVar[str] = "Knows all quasi-identifiers of a person."
-    source: ClassVar[str] = "none; an example from Shoal's documentation"
 
     def run(self, scene: AttackScene) -> dict[str, Any]:
         _, counts = np.unique(scene.people.points, axis=0, return_counts=True)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from shoal.attacks.beside.sharing import KnownPeople, people_who_fit
 from shoal.auditor.audit import AuditResult
-from shoal.auditor.sharing import Links, fitting
+from shoal.auditor.sharing import Links, fitting, together
 from shoal.data.certificate_shape import KNOWN_DATES, BesideReport, OtherRelease
 from shoal.data.person_names import person_name, refuse_spelling, taken_for_others
 from shoal.data.progress import Progress, no_progress
@@ -132,15 +132,10 @@ class Numbered:
 
     def places(self) -> Links:
         """People and their classes."""
-        items = [
-            number[release.people]
+        return together(
+            Links.of(number[release.people], release.labels, self.people, release.count)
             for release, number in zip(self.releases, self.numbers, strict=True)
-        ]
-        labels = [
-            release.labels + start
-            for release, start in zip(self.releases, self.first, strict=False)
-        ]
-        return Links.of(np.concatenate(items), np.concatenate(labels), self.people, self.classes)
+        )
 
     def known(self) -> list[KnownPeople]:
         """The originals, and whose their rows are; raises InputError for a ledger."""

@@ -16,6 +16,7 @@ from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.sharing import fitting_pairs, profiles_of
 from shoal.data.certificate_shape import BesideReport
+from shoal.data.numbers import alike
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.table import Column
@@ -235,8 +236,7 @@ class OldCells:
         labels: (n,) published class of each record, -1 where it is in none.
         """
         both = (labels >= 0) & (self.cells >= 0)
-        pairs = labels[both].astype(np.int64) * max(len(self.elsewhere), 1) + self.cells[both]
-        cell = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+        cell = alike([labels[both], self.cells[both]], int(both.sum()))
         remaining = np.bincount(cell)[cell]
         withheld = int(((labels < 0) & (self.cells >= 0)).sum())
         newcomers = int((self.cells == ABSENT).sum())

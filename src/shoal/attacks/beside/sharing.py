@@ -5,12 +5,13 @@ Of somebody who is not in a release, its quasi-identifiers are read from the oth
 where a column has the same name. What nobody knows fits no cell but the suppression mark.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.auditor.sharing import Links
+from shoal.auditor.reading import class_spans
+from shoal.auditor.sharing import Links, together
 from shoal.data.encoding import values_beside
 from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Schema
@@ -49,16 +50,12 @@ def people_who_fit(releases: Sequence[Release], known: Sequence[KnownPeople], pe
 
     known: the original of each release, and others in which people are known.
     """
-    items, classes, first = [], [], 0
+    fits = []
     for number, release in enumerate(releases):
         known[number].check()
-        points, persons = points_of(known, number, people)
-        for person, label in _fitting(release, points, persons):
-            items.append(person)
-            classes.append(label + first)
-        first += release.classes.count
-    none = np.zeros(0, dtype=np.int64)
-    return Links.of(np.concatenate([none, *items]), np.concatenate([none, *classes]), people, first)
+        person, label = _fitting(release, *points_of(known, number, people))
+        fits.append(Links.of(person, label, people, release.classes.count))
+    return together(fits)
 
 
 def points_of(
@@ -92,20 +89,18 @@ def points_of(
 
 def _fitting(
     published: Release, points: np.ndarray, persons: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """People and the classes whose every cell covers a point of theirs, block by block."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """People and the classes whose every cell covers a point of theirs; (m,) int64 each."""
     labels, count = published.classes.labels, published.classes.count
-    row = np.zeros(count, dtype=np.int64)
-    kept = np.flatnonzero(labels >= 0)
-    row[labels[kept]] = kept  # all records of a class show the same cells
-    spans = [
-        (column.lo[column.codes[row]], column.hi[column.codes[row]]) for column in published.columns
-    ]
+    lo, hi = class_spans(published.columns, labels, count)
+    found = [(np.zeros(0, dtype=np.int64),) * 2]
     step = max(OWN_BLOCK // max(len(points), 1), 1)
     for start in range(0, count, step):
         block = slice(start, start + step)
-        fits = np.ones((len(row[block]), len(points)), dtype=bool)
-        for j, (lo, hi) in enumerate(spans):
-            fits &= spans_cover(lo[block, None], hi[block, None], points[:, j])
+        fits = np.ones((len(lo[block]), len(points)), dtype=bool)
+        for j in range(lo.shape[1]):
+            fits &= spans_cover(lo[block, j, None], hi[block, j, None], points[:, j])
         label, point = np.nonzero(fits)
-        yield persons[point], label + start
+        found.append((persons[point], label + start))
+    person, label = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return person, label

@@ -84,7 +84,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
     records = np.concatenate([release.records for release in releases])
     classes = np.concatenate([release.labels + start for release, start in begun])
     _, row, number_of = np.unique(records, return_index=True, return_inverse=True)
-    places = Links.of(number_of.reshape(-1), classes, len(row), int(first[-1]))
+    places = Links.of(number_of, classes, len(row), int(first[-1]))
     labels, one_each = profiles_of(places)
     tokens = np.concatenate([release.tokens for release in releases])[row]
     people, person = np.unique(tokens, return_inverse=True)
@@ -93,7 +93,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         what,
         "ledger",
         tuple(f"{token:016x}" for token in people.tolist()),
-        person.reshape(-1).astype(np.int64),
+        person.astype(np.int64),
         labels,
         len(one_each),
         _values_of_all(begun, places.of_items(np.isin(np.arange(len(row)), one_each)), labels),

@@ -460,4 +460,4 @@ def _persons(own: Identities, release: ShownRelease, earlier: Identities) -> np.
     at = places_among(known, others)
     strangers = release.records + np.arange(len(others))
     person = np.where(at >= 0, release.persons[first[at]], strangers)
-    return person[number.reshape(-1)].astype(np.int64)
+    return person[number].astype(np.int64)

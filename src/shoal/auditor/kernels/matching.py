@@ -6,7 +6,7 @@ no path has none later.
 
 import numpy as np
 
-from shoal.data.numba_kernels import inlined, inner, outer
+from shoal.data.numba_kernels import inlined, inner, outer, uncompiled_up_to
 
 HIDDEN = -1
 """The code of a column that a row hides; any other fits it."""
@@ -45,6 +45,30 @@ def fits(lo, hi, shown, values, known):
     return True
 
 
+def left_over(
+    starts: np.ndarray,
+    fitting: np.ndarray,
+    wanted: np.ndarray,
+    free: np.ndarray,
+    most: int = 1 << 62,
+) -> int:
+    """How many of the wanted (p,) a largest matching with the free (t,) leaves over; -1 where
+    `most` steps are not enough. Both are taken from.
+
+    starts, fitting: as `find_fitting` writes them.
+    """
+    by_row = np.argsort(fitting, kind="stable")
+    ends = np.searchsorted(fitting[by_row], np.arange(len(free) + 1))
+    is_done = match(starts, fitting, ends, by_row, wanted, free, most)
+    return int(wanted.sum()) if is_done else -1
+
+
+@uncompiled_up_to(
+    # a search, for each row and for each of the wanted, at worst passes all pairs twice
+    lambda starts, fitting, ends, by_row, wanted, *_: (
+        2 * len(fitting) * (len(wanted) + int(wanted.sum()))
+    )
+)
 @outer
 def match(starts, fitting, ends, by_row, wanted, free, most):
     """Takes from wanted (p,) and free (t,) what is matched; whether `most` steps were enough.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from shoal.auditor.kernels.matching import left_over
 from shoal.auditor.ledger.release_view import (
     CELLS,
     SIGNATURES,
@@ -15,12 +17,12 @@ from shoal.auditor.ledger.release_view import (
     RecordHistory,
     ReleaseView,
     Rows,
-    counts_by_class,
     lists_by_key,
     numbered,
-    people_per,
     values_by_class,
 )
+from shoal.data.classes import pairs_of, people_with
+from shoal.data.numbers import run_entries
 
 
 def compare(
@@ -78,9 +80,9 @@ def departures(step: Transition) -> HistoryFinding:
     has_left[step.release.records] = False
     if not has_left.any():
         return HistoryFinding("departures", step.last_two, 0, False, {"cells": 0})
-    number, count = numbered(past.label[has_left])
+    number, _ = numbered(past.label[has_left])
     who = past.people[has_left]
-    few = people_per(number, count, who) < step.k
+    few = people_with(number, who)[1] < step.k
     people, cells = len(np.unique(who[few[number]])), {"cells": int(few.sum())}
     is_violation = people > 0 and step.guards == CELLS
     return HistoryFinding("departures", step.last_two, people, is_violation, cells)
@@ -100,8 +102,9 @@ def narrowed_cells(step: Transition) -> HistoryFinding:
 
 def nestedness(step: Transition) -> HistoryFinding:
     """Later classes that lie in no single earlier one; no violation."""
-    classes = unnested(step.before[step.is_old], step.after[step.is_old])
-    return HistoryFinding("nestedness", step.last_two, None, False, {"classes": classes})
+    later = pairs_of(step.after[step.is_old], step.before[step.is_old])[0]
+    counts = {"classes": int((np.bincount(later) > 1).sum())}
+    return HistoryFinding("nestedness", step.last_two, None, False, counts)
 
 
 def unchanged(step: Transition) -> HistoryFinding:
@@ -115,12 +118,6 @@ def narrower(lo: np.ndarray, hi: np.ndarray, new_lo: np.ndarray, new_hi: np.ndar
     with np.errstate(invalid="ignore"):
         inside = (new_lo >= lo) & (new_hi <= hi)
         return inside & ((new_lo > lo) | (new_hi < hi))
-
-
-def unnested(before: np.ndarray, after: np.ndarray) -> int:
-    """Later classes with records of several earlier ones; (n,) classes of the same records."""
-    pairs = np.unique(np.stack([after, before]), axis=1)
-    return int((np.bincount(pairs[0]) > 1).sum())
 
 
 # The sensitive values that classes show, and those that all classes of a record share.
@@ -148,7 +145,7 @@ def values_shown(labels: np.ndarray, values: np.ndarray, count: int) -> list[fro
 def too_frequent(labels: np.ndarray, values: np.ndarray, count: int, least: int) -> np.ndarray:
     """Classes in which some value has more than one row in `least`; (count,) bool."""
     kept = labels >= 0
-    classes, _, rows = counts_by_class(labels[kept], values[kept])
+    classes, _, rows = pairs_of(labels[kept], values[kept])
     most = np.zeros(count, dtype=np.int64)
     np.maximum.at(most, classes, rows)
     return most * least > np.bincount(labels[kept], minlength=count)
@@ -252,13 +249,11 @@ def shared_values(first: Rows, second: Rows, pairs: np.ndarray) -> np.ndarray:
     The sum over values of the smaller count. A target in both classes hides among no more:
     |g1| - F = |g2| - C = this sum. pairs: (m, 2) classes of the first and the second release.
     """
-    classes1, values1, rows1 = counts_by_class(*first)
-    classes2, values2, rows2 = counts_by_class(*second)
+    classes1, values1, rows1 = pairs_of(*first)
+    classes2, values2, rows2 = pairs_of(*second)
     # every value of each pair's first class, looked up in its second class
-    start = np.searchsorted(classes1, pairs[:, 0], side="left")
-    length = np.searchsorted(classes1, pairs[:, 0], side="right") - start
-    entry = np.repeat(start - (np.cumsum(length) - length), length) + np.arange(int(length.sum()))
-    pair = np.repeat(np.arange(len(pairs)), length)
+    begin, end = (np.searchsorted(classes1, pairs[:, 0], side) for side in ("left", "right"))
+    pair, entry = run_entries(begin, end - begin)
     wanted, count = numbered(
         np.concatenate([classes2, pairs[pair, 1]]), np.concatenate([values2, values1[entry]])
     )
@@ -341,7 +336,8 @@ class Mappings:
             sources, room = self._of_value(value)
             for shared in range(min(sent, room.get(g2, 0)), 0, -1):
                 others = {**sources, g1: sent - shared}
-                if _all_find_room(others, {**room, g2: room[g2] - shared}, self._meets):
+                left = {**room, g2: room[g2] - shared}
+                if not _without_room(others, left, self._meets):
                     total += shared
                     break
         return total
@@ -351,15 +347,9 @@ class Mappings:
         return np.array([self._fewest_old(g2) for g2 in classes.tolist()], dtype=np.int64)
 
     def _fewest_old(self, g2: int) -> int:
-        total = 0
-        for value, here in self._rows2[g2].items():
-            sources, room = self._of_value(value)
-            total += next(
-                old
-                for old in range(here + 1)
-                if _all_find_room(sources, {**room, g2: old}, self._meets)
-            )
-        return total
+        """Those that find no room in all other classes."""
+        flows = map(self._of_value, self._rows2[g2])
+        return sum(_without_room(sent, {**room, g2: 0}, self._meets) for sent, room in flows)
 
     def _of_value(self, value: int) -> tuple[dict[int, int], dict[int, int]]:
         """How many rows of a value each earlier class sends, and each later one has."""
@@ -367,40 +357,15 @@ class Mappings:
         return sent, {g: shown[value] for g, shown in self._rows2.items() if value in shown}
 
 
-def _all_find_room(
+def _without_room(
     sources: dict[int, int], room: dict[int, int], meets: dict[int, list[int]]
-) -> bool:
-    """Whether all rows of the sources fit into the classes they meet: a flow, unit by unit."""
-    placed: dict[int, dict[int, int]] = {target: {} for target in room}
-    for source, many in sources.items():
-        for _ in range(many):
-            if not _place(source, placed, room, meets, set()):
-                return False
-    return True
-
-
-def _place(
-    source: int,
-    placed: dict[int, dict[int, int]],
-    room: dict[int, int],
-    meets: dict[int, list[int]],
-    tried: set[int],
-) -> bool:
-    """Place one row of a source somewhere; move others on where that makes room."""
-    for target in meets.get(source, ()):
-        if target not in room or target in tried:
-            continue
-        tried.add(target)
-        inside = placed[target]
-        if sum(inside.values()) < room[target]:
-            inside[source] = inside.get(source, 0) + 1
-            return True
-        for other in [g for g, many in inside.items() if many and g != source]:
-            if _place(other, placed, room, meets, tried):
-                inside[other] -= 1
-                inside[source] = inside.get(source, 0) + 1
-                return True
-    return False
+) -> int:
+    """How many rows of the sources don't fit into the classes they meet, at least."""
+    place = {target: number for number, target in enumerate(room)}
+    fitting = [[place[t] for t in meets.get(source, ()) if t in place] for source in sources]
+    starts = np.cumsum([0, *map(len, fitting)])
+    wanted, free = (np.array([*rows.values()], dtype=np.int64) for rows in (sources, room))
+    return left_over(starts, np.array([*chain(*fitting)], dtype=np.int32), wanted, free)
 
 
 # A release of the whole table beside the one that it replaces: which rows are the same records.

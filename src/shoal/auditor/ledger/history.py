@@ -29,6 +29,7 @@ from shoal.auditor.ledger.release_view import (
     rows_of_release,
 )
 from shoal.auditor.ledger.terms import Values, compared, joined, policy_of, values_of
+from shoal.auditor.reading import class_spans
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
@@ -36,7 +37,6 @@ from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures, figures_of
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release
 from shoal.data.schema import Missing, Role, Schema
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
@@ -376,7 +376,7 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS:
         labels, count = classes_shown(release)
-    lo, hi = _boxes(release, labels, count)
+    lo, hi = class_spans(release.columns, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
     identities = reading.identities
@@ -394,18 +394,6 @@ def _release_view(number: int, reading: ReleaseReading, following: int) -> Relea
         identities.people[real],
         frozenset(values[~is_value].tolist()),
     )
-
-
-def _boxes(release: Release, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each class shows, least and greatest; (count, d) float64 each."""
-    lo = np.full((count, len(release.columns)), np.nan)
-    hi = lo.copy()
-    kept = labels >= 0
-    for j, column in enumerate(release.columns):
-        # all rows of a class show the same cell
-        lo[labels[kept], j] = column.lo[column.codes[kept]]
-        hi[labels[kept], j] = column.hi[column.codes[kept]]
-    return lo, hi
 
 
 def returning_people_of(certificate: Mapping[str, Any]) -> int:

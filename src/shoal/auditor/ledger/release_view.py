@@ -13,6 +13,7 @@ from shoal.auditor.reading import read_release
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.private import Identities
+from shoal.data.classes import pairs_of
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import LedgerError
@@ -40,22 +41,10 @@ def numbered(*keys: np.ndarray) -> tuple[np.ndarray, int]:
     return number.astype(np.int64), count
 
 
-def counts_by_class(
-    classes: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows per class and value: class, value, count, ordered by class."""
-    order = np.lexsort((values, classes))
-    classes, values = classes[order], values[order]
-    is_first = np.ones(len(classes), dtype=bool)
-    is_first[1:] = (classes[1:] != classes[:-1]) | (values[1:] != values[:-1])
-    first = np.flatnonzero(is_first)
-    return classes[first], values[first], np.diff(np.append(first, len(classes)))
-
-
 def values_by_class(classes: np.ndarray, values: np.ndarray) -> dict[int, dict[int, int]]:
     """By class, how often each value occurs."""
     counts: dict[int, dict[int, int]] = {}
-    columns = (column.tolist() for column in counts_by_class(classes, values))
+    columns = (column.tolist() for column in pairs_of(classes, values))
     for c, value, count in zip(*columns, strict=True):
         counts.setdefault(c, {})[value] = count
     return counts
@@ -67,14 +56,6 @@ def lists_by_key(keys: np.ndarray, items: np.ndarray) -> dict[int, list[int]]:
     for key, item in zip(keys.tolist(), items.tolist(), strict=True):
         lists.setdefault(key, []).append(item)
     return lists
-
-
-def people_per(groups: np.ndarray, count: int, people: np.ndarray) -> np.ndarray:
-    """Distinct people of each group, (count,) int64."""
-    number, many = numbered(groups, people)
-    of_pair = np.zeros(many, dtype=np.int64)
-    of_pair[number] = groups
-    return np.bincount(of_pair, minlength=count)
 
 
 CELLS, SIGNATURES, COMPANY = "cells", "signatures", "company"

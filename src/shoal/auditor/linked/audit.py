@@ -5,12 +5,12 @@ measured. The certificate names which table, and how many known rows of it, betr
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.auditor.description import build, column_roles, date, policy_identity
+from shoal.auditor.description import column_roles, provenance
 from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import exposures
@@ -22,7 +22,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
-from shoal.data.numbers import alike, exact_sum
+from shoal.data.numbers import alike, exact_sum, run_entries
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
@@ -60,17 +60,16 @@ def audit_linked(
     policy: Policy,
     original: object = None,
     *,
-    further: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
     may_lack_dates: bool = False,
 ) -> LinkedAudit:
     """The audit of a release in a folder, a workbook, a database or frames by name.
 
-    released, original: a `LinkedSource`. original: what it was made of; further: more tables of
-    it by name. may_lack_dates: whether the audit may go on without known dates, which then do not
-    count in k. Raises InputError with every finding where tables can't be read, and where gaps are
-    exact, the original is not given and it may not; what is wrong with a release that can be read
-    is a fault on the certificate, and a promise that fails does not hold.
+    released, original: a `LinkedSource`. original: what it was made of. may_lack_dates: whether the
+    audit may go on without known dates, which then do not count in k. Raises InputError with every
+    finding where tables can't be read, and where gaps are exact, the original is not given and it
+    may not; what is wrong with a release that can be read is a fault on the certificate, and a
+    promise that fails does not hold.
     """
     started = time.process_time()
     policy.require_answers()
@@ -85,7 +84,7 @@ def audit_linked(
         )
     if original is not None:
         progress("reading the original")
-        own = linked_files.read_linked(original, problem, further, warns=True)
+        own = linked_files.read_linked(original, problem, warns=True)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
     output = None
@@ -110,7 +109,7 @@ def measure_linked(
     sources: LinkedSources,
     problem: LinkedProblem,
     truth: LinkedTables | None,
-    progress: Progress = no_progress,
+    progress: Progress,
     *,
     owners: np.ndarray | None = None,
 ) -> LinkedAudit:
@@ -162,9 +161,7 @@ def measure_linked(
     certificate = Certificate(
         {
             "shoal": VERSION,
-            "date": date(),
-            "build": build(),
-            "policy": policy_identity(problem.policy, "audit"),
+            **provenance("audit", problem),
             "verb": "audit",
             "method": None,
             "seed": None,
@@ -275,11 +272,10 @@ class _PeopleClasses:
             sensitive = {n: c.with_none(len(absent)) for n, c in table.sensitive.items()}
             subjects = np.concatenate([person, absent]).astype(np.int32)
             return Classes(self.labels[subjects], self.count, subjects, sensitive)
-        rows = self.release.view.slots_of(name)
-        pairs = label.astype(np.int64) * (int(rows.max(initial=0)) + 1) + rows
-        pairs[label < 0] = -1
-        slots = np.full(len(pairs), -1, np.int32)
-        _, slots[label >= 0] = np.unique(pairs[label >= 0], return_inverse=True)
+        kept = label >= 0
+        rows = self.release.view.slots_of(name)[kept]
+        slots = np.full(len(label), -1, np.int32)
+        slots[kept] = alike([label[kept], rows], len(rows))
         count = int(slots.max(initial=-1)) + 1
         return Classes(slots, count, person.astype(np.int32), table.sensitive)
 
@@ -300,9 +296,8 @@ class _PeopleClasses:
                 first, last = (
                     np.searchsorted(owner[order], known, side) for side in ("left", "right")
                 )
-                counts = last - first
-                at = np.repeat(np.arange(len(counts)), counts)
-                rows = order[np.arange(len(at)) + (first - (np.cumsum(counts) - counts))[at]]
+                at, place = run_entries(first, last - first)
+                rows = order[place]
                 slots = () if is_by_person else (shown.labels[rows],)
                 labels = alike([*(one[at] for one in by), *slots], len(rows))
                 found = shown.only(rows, subjects[rows].astype(np.int32))

@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.linked.labels import view_of
-from shoal.auditor.linked.matching import TRIED, values_of
+from shoal.auditor.linked.matching import TRIED
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, is_beyond_chance
 from shoal.data.linked import LinkedRows, LinkedTables
+from shoal.data.numbers import run_entries
 from shoal.data.person_names import names_of
 from shoal.data.release import spans_cover
 from shoal.data.schema import Role
@@ -139,7 +140,7 @@ class _Fits:
 
     def __init__(self, release: LinkedRelease, original: LinkedTables, name: str) -> None:
         shown, own = release.tables[name], original.rows[name]
-        self.spans = list(zip(shown.columns, values_of(original, name), strict=True))
+        self.spans = list(zip(shown.columns, own.true_values.values(), strict=True))
         self.texts = [
             as_values(a, shown.table, own.table)
             for a in own.about.schema.published
@@ -161,10 +162,9 @@ class _Fits:
         """How many blocks fit others, each by the share of its rows that do, in their order."""
         sizes = np.stack([shown.sizes[these], own.sizes[those]])
         both = sizes.min(axis=0)
-        block = np.repeat(np.arange(len(both)), both)
-        step = np.arange(len(block)) - (np.cumsum(both) - both)[block]
-        rows = shown.rows[shown.starts[these][block] + step]
-        others = own.rows[own.starts[those][block] + step]
+        block, place = run_entries(shown.starts[these], both)
+        rows = shown.rows[place]
+        others = own.rows[run_entries(own.starts[those], both)[1]]
         fits = np.ones(len(rows), dtype=bool)  # which rows may be which of the original
         for column, values in self.spans:
             codes = column.codes[rows]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.auditor.linked.reading import LinkedRelease
-from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
+from shoal.data.linked import ANCHOR, LinkedTables
 
 MOST_PAIRS = 10**7
 """Of dates and rows that are compared at a time."""
@@ -121,7 +121,7 @@ class KnownDates:
 
 
 def _columns(release: LinkedRelease, truth: LinkedTables, labels: np.ndarray) -> Iterator[_Column]:
-    anchors = _values(truth, PEOPLE, ANCHOR)
+    anchors = truth.people.true_values[ANCHOR]
     for name, table in release.tables.items():
         person, kind = release.view.person_of[name], release.view.labels_with_above(name)
         label, owner = labels[person], truth.person_of(name)
@@ -131,18 +131,11 @@ def _columns(release: LinkedRelease, truth: LinkedTables, labels: np.ndarray) ->
         for column in table.columns:
             if column.name in table.dates:
                 lo, hi = (ends[column.codes][order] for ends in (column.lo, column.hi))
-                days = _values(truth, name, column.name) + anchors[owner]
+                days = truth.rows[name].true_values[column.name] + anchors[owner]
                 source = table.table.source
                 place = order if source is None else source[order]
                 by_kind = begins, place, kind[order], person[order]
                 yield _Column(name, column.name, *by_kind, lo, hi, days, starts)
-
-
-def _values(truth: LinkedTables, table: str, column: str) -> np.ndarray:
-    """(n,) the number of each row in a column, NaN for none."""
-    encoded = truth.rows[table].encoded.attributes
-    one = next(one for one in encoded if one.attribute.name == column)
-    return one.value_of_code()[one.codes]
 
 
 def _most_likely(fits: np.ndarray, kind: np.ndarray, person: np.ndarray) -> np.ndarray:

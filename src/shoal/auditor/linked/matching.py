@@ -23,6 +23,7 @@ from math import comb
 
 import numpy as np
 
+from shoal.auditor.kernels.matching import left_over
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import view_of
 from shoal.auditor.linked.reading import LinkedRelease, is_beyond_chance
@@ -104,7 +105,7 @@ class _Attack:
     ) -> None:
         self.release, self.original, self.dates, self.rng = release, original, dates, rng
         names = [table.name for table in release.tree.tables]
-        self.values = {name: values_of(original, name) for name in names}
+        self.values = {name: [*original.rows[name].true_values.values()] for name in names}
         self.parents = {name: original.rows[name].parents for name in names}
         self.truth = view_of(original)
         kept = np.flatnonzero(~release.withheld)
@@ -336,7 +337,7 @@ class _Shown:
         assert parent is not None
         self.columns = [*table.columns, *table.counts.values()]
         below = [original.rows[name].counts.astype(np.float64) for name in table.counts]
-        self.values = [*values_of(original, about.name), *below]
+        self.values = [*original.rows[about.name].true_values.values(), *below]
         self.parents = original.rows[about.name].parents
         owner = original.person_of(about.name)
         self.starts = np.searchsorted(owner, np.arange(original.people.count + 1))
@@ -404,27 +405,8 @@ class _Shown:
 
 
 def is_saturated(fits: np.ndarray) -> bool:
-    """Whether every row of a (slots, rows) matrix can have a column of its own (Kuhn, 1955)."""
-    owner, seat = np.full(fits.shape[1], -1), np.full(fits.shape[0], -1)
-    for slot in range(fits.shape[0]):
-        came = np.full(fits.shape[1], -1)  # the slot from which each row was first reached
-        free, waiting = np.zeros(0, np.int64), [slot]
-        while waiting and not free.size:
-            at = waiting.pop()
-            reached = np.flatnonzero(fits[at] & (came < 0))
-            came[reached] = at
-            free = reached[owner[reached] < 0]
-            waiting += owner[reached].tolist()
-        if not free.size:
-            return False
-        row = int(free[0])
-        while row >= 0:  # everybody on the way moves on by one
-            at = int(came[row])
-            owner[row], seat[at], row = at, row, int(seat[at])
-    return True
-
-
-def values_of(original: LinkedTables, name: str) -> list[np.ndarray]:
-    """By quasi column, the number, place or leaf of each row; NaN for no value."""
-    encoded = original.rows[name].encoded
-    return [attribute.value_of_code()[attribute.codes] for attribute in encoded.attributes]
+    """Whether every row of a (slots, rows) matrix can have a column of its own."""
+    slots, rows = np.nonzero(fits)
+    starts = np.searchsorted(slots, np.arange(len(fits) + 1))
+    wanted, free = (np.ones(size, dtype=np.int64) for size in fits.shape)
+    return left_over(starts, rows.astype(np.int32), wanted, free) == 0

@@ -127,7 +127,7 @@ def _apart(bundles: Bundles, size: int) -> np.ndarray:
     counts = [np.diff(rows.starts) for rows in bundles.tables if rows.counted]
     if not counts:
         return bundles.apart
-    by_count = np.unique(np.stack(counts, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    by_count = alike(counts, bundles.people)
     found = np.zeros(bundles.people, np.int64)
     for before in np.unique(bundles.apart).tolist():
         members = np.flatnonzero(bundles.apart == before)
