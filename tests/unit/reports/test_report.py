@@ -702,9 +702,8 @@ def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):
 
 def test_a_k_over_some_columns_stands_below_what_is_left_by_all(folder, shoal):
     pl.DataFrame({"sex": ["m", "m", "f", "f"], "job": ["a", "b", "a", "b"]}).write_csv("t.csv")
-    quasi = {"role": "quasi"}
     sets = [{"model": "k-anonymity", "k": 2, "attributes": [name]} for name in ("sex", "job")]
-    policy = {"version": 1, "attributes": {"sex": quasi, "job": quasi}, "promises": sets}
+    policy = content_of({"sex": "quasi", "job": "quasi"}, promises=sets)
     Path("p.yaml").write_text(yaml.safe_dump(policy))
     assert shoal("audit", "t.csv", "-p", "p.yaml", "-q", "--report", "r.html").status == 0
     page = Path("r.html").read_text("utf-8")
