@@ -600,8 +600,11 @@ def test_linked_tables_and_their_foreign_keys_are_read_from_a_schema(pg):
     assert tables.rows["visits"].table.frame["day"].to_list() == ["0", "27"]
 
 
-def test_linked_tables_of_one_schema_are_published_to_another_and_verified(pg, shoal, folder):
+def test_linked_tables_of_one_schema_are_published_to_another_and_verified(
+    pg, shoal, tmp_path, monkeypatch
+):
     """All of them or none; verified with their certificates, the policy and the original."""
+    monkeypatch.chdir(tmp_path)
     world = linked_cases.world(40)
     for name, frame in world.items():
         write(frame.cast(pl.String), pg.url(name))
