@@ -9,20 +9,19 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 
+from sample_policies import content_of
+
 DAY = date(2020, 1, 1)
 Tables = dict[str, pl.DataFrame]
 
 
 def policy(k: int = 3, **more: object) -> dict:
     """A policy of people, visits and drugs."""
-    return {
-        "version": 1,
-        "attributes": {
-            "patient": {"role": "subject"},
-            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-            "blood": {"role": "sensitive"},
-        },
-        "tables": {
+    age = {"role": "quasi", "type": "number", "domain": [0, 100]}
+    return content_of(
+        {"patient": "subject", "age": age, "blood": "sensitive"},
+        k,
+        tables={
             "visits": {
                 "parent": {"people": "patient"},
                 "key": "visit",
@@ -37,9 +36,8 @@ def policy(k: int = 3, **more: object) -> dict:
                 "attributes": {"drug": {"role": "sensitive"}},
             },
         },
-        "promises": [{"model": "k-anonymity", "k": k}],
         **more,
-    }
+    )
 
 
 def world(people: int, seed: int = 0) -> Tables:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from shoal.data.person.decision import Answer, who_is_a_person
+from shoal.data.table import Table
+
 FIRST = "Anna Ben Carla David Eva Felix Gina Hans Ida Jan Kim Lea Max Nora Otto Paul".split()
 LAST = "Meier Huber Keller Frei Graf Roth Kunz Vogel Wolf Berg Stein Lang Kurz Braun".split()
 
@@ -29,6 +32,18 @@ class Bed:
         texts = {name: [str(cell) for cell in cells] for name, cells in columns.items()}
         frame = pl.DataFrame(texts)
         return frame.rename({n: f"x{i}" for i, n in enumerate(texts)}) if hidden else frame
+
+
+def answer(columns: pl.DataFrame | dict[str, Sequence[object]]) -> Answer:
+    """Who is one person in a table of these cells, as text."""
+    return who_is_a_person(Table(pl.DataFrame(columns).cast(pl.String)))
+
+
+def asked(columns: pl.DataFrame | dict[str, Sequence[object]]) -> list[tuple[str, ...]]:
+    """The candidates of a question; none where nothing is asked."""
+    found = answer(columns)
+    assert found.verdict.name in ("ASK", "NONE")
+    return [one.columns for one in found.candidates]
 
 
 def without_accents(text: str) -> str:

@@ -138,8 +138,7 @@ def test_an_asset_that_can_t_be_made_fails_without_a_retry_and_leaves_none(asset
 # Container
 
 
-def test_what_the_container_is_asked_for_runs_in_order(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_the_container_is_asked_for_runs_in_order(folder):
     text = "\n".join(block.text for block in blocks(HOW_TO / "container.md"))
     asked = re.findall(r"^(?:docker run .*?|   ) shoal (.+)$", text, re.MULTILINE)
     verbs = ["sample", "publish", "verify", "sample", "stream"]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as front_door
+from sample_policies import content_of
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
 from shoal.advise.comparison import Comparison, Row, promise_titles
@@ -674,29 +675,14 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(folder, shoal):
         }
     )
     table.write_csv("people.csv")
-    attributes = {
-        "who": {"role": "subject"},
-        "age": {"role": "quasi", "type": "number"},
-        "town": {"role": "quasi"},
-    }
-    attributes["ill"] = {"role": "sensitive"}
-    promises = [
-        {"model": "k-anonymity", "k": 5},
-        {"model": "l-diversity", "attribute": "ill", "l": 2},
-    ]
-    content = {"version": 1, "attributes": attributes, "promises": promises}
+    age = {"role": "quasi", "type": "number"}
+    roles = {"who": "subject", "age": age, "town": "quasi", "ill": "sensitive"}
+    content = content_of(roles, 5, {"model": "l-diversity", "attribute": "ill", "l": 2})
     (folder / "policy.json").write_text(json.dumps(content))
-    done = shoal(
-        *"compare people.csv -p policy.json --methods mondrian --ks 5,999".split(),
-        *"--report r.html -o r.json".split(),
-    )
-    assert done.status == 0
-    for text in (
-        done.out,
-        done.err,
-        (folder / "r.html").read_text(),
-        (folder / "r.json").read_text(),
-    ):
+    command = "compare people.csv -p policy.json --methods mondrian --ks 5,999"
+    done = shoal(*command.split(), "--report", "r.html", "-o", "r.json", status=0)
+    written = [(folder / name).read_text() for name in ("r.html", "r.json")]
+    for text in (done.out, done.err, *written):
         for name in table.columns:
             assert not any(str(value) in text for value in table[name].unique())
 

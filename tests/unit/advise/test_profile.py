@@ -111,11 +111,9 @@ def test_the_consequence_is_that_of_a_real_release(method):
 
 def test_without_k_in_the_policy_rows_are_not_tried_as_people():
     frame = shoal.sample("patients", 50, 3)
-    attributes = {"patient": {"role": "subject"}, "sex": {"role": "quasi"}}
+    roles = {"patient": "subject", "sex": "quasi", "disease": "sensitive"}
     promises = [{"model": "l-diversity", "attribute": "disease", "l": 2}]
-    attributes["disease"] = {"role": "sensitive"}
-    policy = {"version": 1, "attributes": attributes, "promises": promises, "other": "drop"}
-    profile = shoal.profile(frame, policy=policy)
+    profile = shoal.profile(frame, policy=content_of(roles, promises=promises, other="drop"))
     assert (profile.tried, profile.why_not) == (None, ())
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive_survey as naive
 import shoal as shoal_package
+from sample_policies import content_of
 from shoal.advise.risk import row_keys
 from shoal.advise.special_uniques import special_uniques
 from shoal.samples import survey
@@ -93,8 +94,7 @@ def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_na
 
 def test_risk_in_python_states_what_was_found():
     frame = pl.DataFrame({"age": [1, 2, 3, 3], "w": [10.0, 50.0, 9.0, 9.0]})
-    roles = {"age": {"role": "quasi"}, "w": {"role": "weight"}}
-    asked = {"version": 1, "attributes": roles, "promises": [{"model": "k-anonymity", "k": 2}]}
+    asked = content_of({"age": "quasi", "w": "weight"})
     stated = shoal_package.risk(frame, asked).to_dict()
     assert stated["special"]["sizes"] == {"1": 2}
     assert stated["alone_by_weight"]["max"] == pytest.approx(0.2558428, abs=1e-7)
@@ -136,8 +136,7 @@ def test_risk_is_the_certificates_with_that_of_every_record_in_order(shoal, tmp_
 
 def test_weights_that_are_none_are_refused_all_at_once_where_they_are_measured():
     frame = pl.DataFrame({"age": [1, 2, 3, 3], "w": ["10", "0", "-9", ""]})
-    roles = {"age": {"role": "quasi"}, "w": {"role": "weight"}}
-    asked = {"version": 1, "attributes": roles, "promises": [{"model": "k-anonymity", "k": 2}]}
+    asked = content_of({"age": "quasi", "w": "weight"})
     with pytest.raises(shoal_package.InputError) as refused:
         shoal_package.risk(frame, asked)
     said = "\n".join(refused.value.said)

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.policy.proposal.cells import ODD
 
 N = 60
@@ -223,12 +224,10 @@ def test_words_read_a_form_or_publish_warns_of_it(cells, kind, read):
 @pytest.mark.parametrize(("cells", "kind", "read"), FORMS)
 def test_publish_warns_of_a_form_that_a_policy_gives_no_type(cells, kind, read):
     frame = pl.DataFrame({"x": cells})
-    policy = {"version": 1, "promises": [{"model": "k-anonymity", "k": 5}]}
-    untyped = shoal.Policy.from_dict({**policy, "attributes": {"x": {"role": "quasi"}}})
-    (said,) = said_of_labels(frame, untyped)
+    (said,) = said_of_labels(frame, shoal.Policy.from_dict(content_of({"x": "quasi"}, 5)))
     assert said.severity == "note"
-    labels = {"x": {"role": "quasi", "type": "category"}}
-    assert not said_of_labels(frame, shoal.Policy.from_dict({**policy, "attributes": labels}))
+    labels = content_of({"x": {"role": "quasi", "type": "category"}}, 5)
+    assert not said_of_labels(frame, shoal.Policy.from_dict(labels))
 
 
 def test_numbers_that_are_read_by_words_are_published_as_numbers(tmp_path):
@@ -255,9 +254,8 @@ def test_publish_warns_of_sensitive_numbers_as_text_where_closeness_depends_on_i
 
 def test_few_numbers_and_names_are_labels_without_a_word():
     frame = pl.DataFrame({"grade": ["1", "2", "3"] * 20, "town": ["Ulm", "Bonn"] * 30})
-    columns = {"grade": {"role": "quasi"}, "town": {"role": "quasi"}}
-    content = {"version": 1, "attributes": columns, "promises": [{"model": "k-anonymity", "k": 5}]}
-    assert said_of_labels(frame, shoal.Policy.from_dict(content)) == []
+    policy = shoal.Policy.from_dict(content_of({"grade": "quasi", "town": "quasi"}, 5))
+    assert said_of_labels(frame, policy) == []
 
 
 @pytest.mark.parametrize("text", ["{},5", "{} %"])

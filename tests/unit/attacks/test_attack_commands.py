@@ -33,13 +33,12 @@ ALL = "singling-out linkability inference skewness minimality membership homogen
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder):
     """A folder with invented patients, their policy and a release of them."""
-    monkeypatch.chdir(tmp_path)
     patients.generate(300, 7).write_csv("patients.csv")
     Path("policy.yaml").write_text(PATIENTS + "render: {order: input}\n")
     run("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
-    return tmp_path
+    return folder
 
 
 def run(*words: object, expect: int = 0) -> None:

@@ -138,8 +138,7 @@ def test_uniting_whole_classes_keeps_what_was_checked():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     hospital, shop = people(70, 5, range(90))
     for name, frame, asked in (("h", hospital, WIDE), ("s", shop, SALES)):
         frame.write_csv(f"{name}.csv")
@@ -148,7 +147,7 @@ def folder(tmp_path, monkeypatch):
     other = {"release": "h-out.csv", "policy": "h.yaml", "original": "h.csv"}
     Path("others.yaml").write_text(yaml.safe_dump({"releases": [other]}))
     Path("lacking.yaml").write_text("releases: [{release: h-out.csv, policy: h.yaml}]")
-    return tmp_path
+    return folder
 
 
 PUBLISH = ["publish", "s.csv", "-p", "s.yaml", "-o", "out.csv"]

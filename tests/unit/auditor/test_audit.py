@@ -170,13 +170,6 @@ def test_a_foreign_release_in_a_file_is_audited(workplace, shoal):
     assert shoal("audit", "foreign.csv", "-p", "foreign.yaml", "--k", "3").status == 0
 
 
-def test_blanks_around_a_name_make_nobody_another_person():
-    frame = pl.DataFrame({"who": ["p1", "p1 ", " p1", "p2"], "age": ["1", "2", "3", "4"]})
-    content = content_of({"who": "subject", "age": NUMBER}, 3, render={"order": "input"})
-    with pytest.raises(shoal.InfeasibleError, match="2 subjects"):
-        shoal.publish(frame, content)
-
-
 def test_a_name_with_special_characters_is_read_as_it_stands(workplace, shoal):
     (workplace / "g1.csv").write_text("age\n1\n1\n")
     (workplace / "g[1].csv").write_text("age\n5\n6\n")

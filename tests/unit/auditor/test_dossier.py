@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 import shoal as library
 from certified_cases import run
 from page_text import on_one_line
+from sample_policies import content_of
 from shoal.auditor.dossier.context import Context, json_schema, template
 from shoal.auditor.dossier.dossier import (
     Answers,
@@ -435,10 +436,10 @@ def test_a_rejected_release_is_open_whoever_asks(released, tmp_path):
 STARTS, ENDS = ("Al", "Ber", "Dan", "Kel", "Mar", "Tor"), ("man", "ez", "sen", "ski")
 SURNAMES = [f"{start}{end}" for start in STARTS for end in ENDS]
 STAYS = {
-    "person": {"role": "subject"},
-    "surname": {"role": "plain"},
+    "person": "subject",
+    "surname": "plain",
     "birth_year": {"role": "quasi", "type": "number", "domain": [1925, 2015]},
-    "postcode": {"role": "plain"},
+    "postcode": "plain",
     "days": {"role": "sensitive", "type": "number"},
 }
 
@@ -457,12 +458,9 @@ def named(tmp_path_factory):
     stays = pl.concat([people, people]).with_columns(
         birth_year=rng.integers(1930, 2010, 500), days=rng.integers(1, 15, 500)
     )
-    promises = [{"model": "k-anonymity", "k": 40}]
-    content = {"version": 1, "attributes": STAYS, "promises": promises, "seed": 7}
-    policy = library.Policy.from_dict(content)
     stays = stays.select(*STAYS)
     asked = ["linkability", "singling-out"]
-    return stays, library.publish(stays, policy, attack=asked)
+    return stays, library.publish(stays, content_of(STAYS, 40, seed=7), attack=asked)
 
 
 def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of_them(named):
@@ -576,10 +574,7 @@ def test_the_original_needs_to_be_the_certified_one(released, tmp_path):
 
 
 @pytest.mark.parametrize("named", [[], ["-p", "in.policy.yaml"]], ids=["alone", "with a policy"])
-def test_lines_that_a_stream_set_aside_are_no_part_of_its_risk_before(
-    named, tmp_path, monkeypatch, shoal
-):
-    monkeypatch.chdir(tmp_path)
+def test_lines_that_a_stream_set_aside_are_no_part_of_its_risk_before(named, folder, shoal):
     shoal(*"sample purchases -n 300 --seed 1 -o in.csv -q".split())
     Path("bad.csv").write_text(Path("in.csv").read_text() + 'a,b\nx,"y\n')
     Path("c.json").write_text(json.dumps(CONTEXT | {"attributes": {}}))

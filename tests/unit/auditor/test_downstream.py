@@ -14,21 +14,21 @@ import pytest
 import published
 import shoal
 from certified_cases import run
+from sample_policies import content_of
 from shoal.auditor.downstream import Spans, prediction_errors, query_error
 from shoal.data.schema import Attribute, Kind, Role
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
-POLICY = {
-    "version": 1,
-    "render": {"order": "input"},
-    "attributes": {
+POLICY = content_of(
+    {
         "at": {"role": "quasi", "hierarchy": TREE},
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
-        "buys": {"role": "plain"},
+        "buys": "plain",
     },
-    "promises": [{"model": "k-anonymity", "k": 5}],
-    "label": "buys",
-}
+    5,
+    label="buys",
+    render={"order": "input"},
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import naive
 import shoal as library
 from page_text import on_one_line
+from sample_policies import content_of
 from shoal.data.certificate import Certificate
 from shoal.data.people import unit
 from shoal.data.warnings import ReleaseWarning
@@ -25,16 +26,14 @@ TEXT = (
 
 
 def policy(promises=SETS, **attributes):
-    quasi = {"sex": {"role": "quasi"}, "job": {"role": "quasi"}}
-    return {"version": 1, "attributes": quasi | attributes, "promises": promises}
+    return content_of({"sex": "quasi", "job": "quasi"} | attributes, promises=promises)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     PAIRS.write_csv("t.csv")
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy()))
-    return tmp_path
+    (folder / "p.yaml").write_text(yaml.safe_dump(policy()))
+    return folder
 
 
 def test_each_set_has_groups_of_its_own():

@@ -33,13 +33,12 @@ def people(n: int = 60) -> pl.DataFrame:
 
 def policy(method: str | None, *, subject: bool = True) -> dict:
     attributes = {
-        "person": {"role": "subject" if subject else "drop"},
+        "person": "subject" if subject else "drop",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "sex": {"role": "quasi", "hierarchy": {"tree": {"any": ["f", "m"]}}},
-        "disease": {"role": "sensitive"},
+        "disease": "sensitive",
     }
-    promises = [{"model": "k-anonymity", "k": 3}]
-    content = {"version": 1, "attributes": attributes, "promises": promises, "seed": 3}
+    content = content_of(attributes, 3, seed=3)
     if method is not None:
         content["method"] = {"name": method} | ({"delta": 30} if method == "fads" else {})
     return content

@@ -1,6 +1,7 @@
 """A disk that is full ends a command with status 2, whichever of its files finds no room."""
 
 import errno
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 
 from file_limits import limited
+from sample_policies import content_of
 from shoal.cli import main
 from shoal.connectors.release_drafts import FileDraft
 from shoal.errors import is_full, system_error
@@ -20,11 +22,9 @@ POLARS = "No space left on device (os error 28)"
 def test_a_trace_without_room_ends_the_publication_with_status_2(tmp_path, output):
     rows = [f"p{row},{row % 3},x" for row in range(5000)]
     (tmp_path / "d.csv").write_text("\n".join(["a,age,s", *rows, ""]))
-    policy = (
-        '{"version": 1, "attributes": {"a": {"role": "subject"}, "age": {"role": "quasi", "type":'
-        ' "number"}, "s": {"role": "sensitive"}}, "promises": [{"model": "k-anonymity", "k": 2}]}'
-    )
-    (tmp_path / "p.json").write_text(policy)
+    age = {"role": "quasi", "type": "number"}
+    policy = content_of({"a": "subject", "age": age, "s": "sensitive"})
+    (tmp_path / "p.json").write_text(json.dumps(policy))
     words = f"publish d.csv -p p.json -o {output} --trace trace.jsonl"
     done = subprocess.run(
         limited(40_000, *words.split()), cwd=tmp_path, capture_output=True, text=True, timeout=300

@@ -118,12 +118,8 @@ def test_a_name_with_a_line_end_passes_for_no_line_of_a_summary(tmp_path, shoal)
     name = "disease: asked 2, measured 2: holds\nt-closeness\x1b[8m"
     rows = {"a": ["1"] * 6, "b": ["x"] * 6, name: ["flu"] * 6}
     pl.DataFrame(rows).write_csv(tmp_path / "r.csv")
-    sensitive = {"role": "sensitive"}
-    policy = {
-        "version": 1,
-        "attributes": {"a": {"role": "quasi"}, "b": {"role": "quasi"}, name: sensitive},
-        "promises": [{"model": "l-diversity", "attribute": name, "l": 2}],
-    }
+    promises = [{"model": "l-diversity", "attribute": name, "l": 2}]
+    policy = content_of({"a": "quasi", "b": "quasi", name: "sensitive"}, promises=promises)
     shoal_package.Policy.from_dict(policy).save(tmp_path / "p.yaml")
     result = shoal("audit", tmp_path / "r.csv", "-p", tmp_path / "p.yaml", status=1)
     assert not [line for line in result.err.splitlines() if line.endswith(": holds")]

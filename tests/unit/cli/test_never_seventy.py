@@ -22,8 +22,7 @@ ROWS = "pid,age,sex,dis\n1,20,m,a\n2,30,f,b\n3,20,m,a\n4,21,f,b\n"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     Path("c.csv").write_text(ROWS)
     Path("p.json").write_text(json.dumps(POLICY))
 

@@ -542,8 +542,7 @@ def test_an_audit_splits_cells_as_the_certificate_says(folder, shoal, header):
     Path("in.csv").write_text(f"{header}\n{cells}")
     names = [name.strip('"') for name in header.split("\t")]
     quasi = {name: {"role": "quasi", "type": "number", "domain": [0, 9]} for name in names}
-    policy = {"version": 1, "promises": [{"model": "k-anonymity", "k": 2}]}
-    attributes = quasi | ({"id": {"role": "drop"}} if "id" in names else {})
-    Path("p.json").write_text(json.dumps(policy | {"attributes": attributes}))
+    attributes = quasi | ({"id": "drop"} if "id" in names else {})
+    Path("p.json").write_text(json.dumps(content_of(attributes)))
     assert shoal("publish", "in.csv", "-p", "p.json", "-o", "out.csv", "-q").status == 0
     shoal("audit", "out.csv", "-p", "p.json", "--original", "in.csv", status=0)

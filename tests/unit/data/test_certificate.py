@@ -192,15 +192,14 @@ def assert_verifies(path: Path, certificate: Path | None = None, **more) -> dict
 
 
 @pytest.mark.usefixtures("forked_parties")
-def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatch, capsys):
+def test_a_fusion_is_signed_and_verifies_with_its_agreement(folder, capsys):
     pytest.importorskip("cryptography")
-    monkeypatch.chdir(tmp_path)
     run("sample", "bank", "-n", 200, "--seed", 3, "-o", "demo")
     assert status_of(["sign", "--new-key", "k", "--unprotected"]) == 0
     run("fuse", "demo/bank.parties.yaml", "-o", "out.csv", "--sign", "k.pem")
-    path = tmp_path / "out.csv"
+    path = folder / "out.csv"
     agreement = Agreement.load("demo/bank.parties.yaml")
-    found = assert_verifies(path, policy=agreement.policy, trust=[tmp_path / "k.pub.pem"])
+    found = assert_verifies(path, policy=agreement.policy, trust=[folder / "k.pub.pem"])
     assert (found["policy"], found["measured again"], found["signature"]) == (True, True, True)
     Path("context.yaml").write_text("version: 1\n")
     run("dossier", "out.csv", "-p", "demo/bank.parties.yaml", "--context", "context.yaml")

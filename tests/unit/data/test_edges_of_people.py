@@ -118,11 +118,10 @@ def test_a_copy_of_the_subject_in_another_spelling_is_refused(spelled):
         shoal.publish(frame, POLICY | {"other": "plain"})
 
 
-def test_a_stream_sets_aside_whom_a_decimal_names(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_stream_sets_aside_whom_a_decimal_names(folder, shoal):
     lines = [f'{{"id": {n}, "age": 30, "ill": "a"}}' for n in ("1", "1.0", "1e0", "2", '"3"')]
-    (tmp_path / "s.jsonl").write_text("\n".join(lines) + "\n")
-    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    (folder / "s.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "p.json").write_text(json.dumps(POLICY))
     done = shoal("stream", "s.jsonl", "-p", "p.json", "-o", "o.csv")
     assert pl.read_csv("o.csv").height == 3
     assert "2 bad records" in done.err
@@ -311,23 +310,20 @@ ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
 
 
 @pytest.mark.parametrize("method", ["fads", "castle", "sky"])
-def test_a_stream_sets_rows_without_any_value_aside(method, tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_stream_sets_rows_without_any_value_aside(method, folder, shoal):
     method = {"name": method, "delta": 9}
     policy = content_of({"age": AGE, "sex": SEX, "d": "sensitive"}, 2, method=method)
-    (tmp_path / "p.json").write_text(json.dumps(policy))
-    (tmp_path / "s.csv").write_text(ROWS)
+    (folder / "p.json").write_text(json.dumps(policy))
+    (folder / "s.csv").write_text(ROWS)
     command = "stream s.csv -p p.json -o o.csv --checkpoint state".split()
-    done = shoal(*command)
-    assert done.status == 0, done.err
-    records = json.loads((tmp_path / "o.csv.certificate.json").read_text())["records"]
+    shoal(*command, status=0)
+    records = json.loads((folder / "o.csv.certificate.json").read_text())["records"]
     assert (records["in"], records["rejected"]) == (7, 2)
-    letters = tmp_path / "o.csv.dead-letters.jsonl"
+    letters = folder / "o.csv.dead-letters.jsonl"
     aside = [json.loads(line) for line in letters.read_text().splitlines()]
     assert [one["record"] for one in aside] == [4, 6]
     assert {one["reason"] for one in aside} == {"has no value and is nobody"}
-    again = shoal(*command)
-    assert again.status == 0, again.err
+    shoal(*command, status=0)
     assert len(letters.read_text().splitlines()) == 2
 
 
@@ -346,8 +342,7 @@ def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_pa
     content = json.dumps(PAIRS).replace('["hh", "m"]', subject)
     (tmp_path / "p.yaml").write_text(content)
     (tmp_path / "t.csv").write_text("hh,m,age\n1,1,30\n1,2,30\n")
-    done = shoal("policy", "check", tmp_path / "p.yaml", tmp_path / "t.csv")
-    assert done.status == 2
+    done = shoal("policy", "check", tmp_path / "p.yaml", tmp_path / "t.csv", status=2)
     assert "subject" in done.err
     assert "rename" not in done.err
 
@@ -440,16 +435,14 @@ def test_an_audit_and_a_ledger_warn_of_people_as_the_publication_does(is_named, 
     assert codes(by_columns) == expected
 
 
-def test_a_stream_warns_once_that_records_are_counted(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "p.json").write_text(json.dumps(VISITS))
+def test_a_stream_warns_once_that_records_are_counted(folder, shoal):
+    (folder / "p.json").write_text(json.dumps(VISITS))
     visits().write_csv("s.csv")
     command = ("s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
     for _ in range(2):
-        done = shoal("stream", *command)
-        assert done.status == 0, done.err
+        done = shoal("stream", *command, status=0)
         assert done.err.count("'patient_id'") == 1
-        certificate = Certificate.load(tmp_path / "o.csv.certificate.json")
+        certificate = Certificate.load(folder / "o.csv.certificate.json")
         assert codes(certificate) == ["people-assumed"]
 
 

@@ -46,8 +46,7 @@ def test_no_key_is_shown_to_people(name, count):
     assert str(count) in lines[0] or count == 1
 
 
-def test_every_fault_that_an_audit_or_a_trace_counts_has_words(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_every_fault_that_an_audit_or_a_trace_counts_has_words(folder):
     for command in (
         "sample purchases -n 500 -o in.csv -q",
         "stream in.csv -p in.policy.yaml -o out.csv --trace t.jsonl -q",

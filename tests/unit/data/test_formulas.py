@@ -57,26 +57,20 @@ def test_names_numbers_and_missing_cells():
     assert escaped(frame)["'=sum"].dtype == pl.Int64
 
 
-def test_publish_tells_of_delimited_text_alone(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_publish_tells_of_delimited_text_alone(folder, shoal):
     Path("in.csv").write_text('age,note\n20,=1+1\n20,"-5"\n20,"@x"\n20,ok\n')
     Path("p.yaml").write_text(yaml.safe_dump(content_of({"age": AGE, "note": "plain"}, 2)))
     for name, count in (("out.csv", 1), ("out.parquet", 0)):
-        shown = shoal(*f"publish in.csv -p p.yaml -o {name} -q".split())
-        assert shown.status == 0
+        shown = shoal(*f"publish in.csv -p p.yaml -o {name} -q".split(), status=0)
         warnings = json.loads(Path(f"{name}.certificate.json").read_text())["warnings"]
         assert [warning["code"] for warning in warnings].count("formula-cells") == count
         said = "column 'note': 2 cells read as spreadsheet formulas; see 'write: formulas'"
         assert shown.err.count(said) == count
 
 
-def test_an_infinite_number_reads_as_a_formula_to_publish_and_verify_alike(
-    tmp_path, monkeypatch, shoal
-):
-    monkeypatch.chdir(tmp_path)
+def test_an_infinite_number_reads_as_a_formula_to_publish_and_verify_alike(folder, shoal):
     pl.DataFrame({"age": [20, 20], "x": [float("-inf"), 1.5]}).write_parquet("in.parquet")
     Path("p.json").write_text(json.dumps(content_of({"age": AGE, "x": "plain"}, 2)))
-    shown = shoal(*"publish in.parquet -p p.json -o out.csv -q".split())
-    assert shown.status == 0
+    shown = shoal(*"publish in.parquet -p p.json -o out.csv -q".split(), status=0)
     assert "column 'x': 1 cell reads as a spreadsheet formula" in shown.err
     assert shoal(*"verify out.csv --policy p.json -q".split()).status == 0

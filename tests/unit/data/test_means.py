@@ -157,11 +157,9 @@ def test_only_single_tables_show_means_and_no_method_that_recodes_values():
             policy("both").build_method(verb)
 
 
-def test_a_file_shows_means_and_a_report_says_what_they_tell(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_file_shows_means_and_a_report_says_what_they_tell(folder, shoal):
     pl.DataFrame({"age": AGES}).write_csv("in.csv")
     policy("both").save("policy.yaml")
-    done = shoal(*"publish in.csv -p policy.yaml -o out.csv --report report.html".split())
-    assert done.status == 0
-    assert (tmp_path / "out.csv").read_text().splitlines()[1] == '"21 [20, 22]"'
-    assert "Means of age" in (tmp_path / "report.html").read_text()
+    shoal(*"publish in.csv -p policy.yaml -o out.csv --report report.html".split(), status=0)
+    assert (folder / "out.csv").read_text().splitlines()[1] == '"21 [20, 22]"'
+    assert "Means of age" in (folder / "report.html").read_text()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.option import Option, Request
 from shoal.errors import FLAGS, InputError, ShoalError, in_python
@@ -153,11 +154,7 @@ def _is_ours(one: object) -> bool:
     return isinstance(one, type) and issubclass(one, ShoalError)
 
 
-POLICY = {
-    "version": 1,
-    "attributes": {"zip": {"role": "quasi", "hierarchy": {"prefix": 5}}},
-    "promises": [{"model": "k-anonymity", "k": 5}],
-}
+POLICY = content_of({"zip": {"role": "quasi", "hierarchy": {"prefix": 5}}}, 5)
 
 
 def test_what_a_check_of_the_policy_is_refused_is_said_as_it_is(monkeypatch):
@@ -203,11 +200,8 @@ SAID_OF_READING = {
 
 @pytest.mark.parametrize(("read", "says"), SAID_OF_READING.values(), ids=SAID_OF_READING)
 @pytest.mark.parametrize("verb", READING.values(), ids=READING)
-def test_what_is_wrong_about_reading_is_one_line_that_names_what_is_right(
-    verb, read, says, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "codes.csv").write_text("F;female\nM;male\n")
+def test_what_is_wrong_about_reading_is_one_line_that_names_what_is_right(verb, read, says, folder):
+    (folder / "codes.csv").write_text("F;female\nM;male\n")
     people = shoal.sample("patients", n=50, seed=1)
     with pytest.raises(InputError, match=f"^{says}") as refused:
         verb(people, read=read)

@@ -551,15 +551,14 @@ def twice() -> pl.DataFrame:
 
 
 @pytest.fixture
-def run(twice, tmp_path, monkeypatch, shoal):
+def run(twice, folder, shoal):
     """Publishes and checks by a policy with what it says of the number."""
-    monkeypatch.chdir(tmp_path)
     twice.write_csv("t.csv")
     quasi = {name: {"role": "quasi"} for name in ("sex", "born", "ward")}
 
     def both(**number):
         content = content_of({"fallnr": number, **quasi}, 5, method={"name": "mondrian"})
-        (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
+        (folder / "p.yaml").write_text(yaml.safe_dump(content))
         publish = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q", "--replace")
         return publish, shoal("policy", "check", "p.yaml", "t.csv")
 

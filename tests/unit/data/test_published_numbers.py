@@ -55,9 +55,8 @@ def policy(**changes) -> dict:
 
 
 @pytest.fixture
-def published(tmp_path, monkeypatch, shoal):
+def published(folder, shoal):
     """Publishes rows under a policy, both changed, and returns the certificate."""
-    monkeypatch.chdir(tmp_path)
 
     def publish(output: str, *more: str, rows=ROWS, separator=",", **changes) -> dict:
         frame = pl.DataFrame(rows)
@@ -288,8 +287,7 @@ TENS = {"hierarchy": {"bins": {"width": 10, "levels": 4}}}
 
 
 @pytest.mark.parametrize("settings", [TENS, {"type": "number", **TENS}])
-def test_bins_are_read_as_numbers(settings, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bins_are_read_as_numbers(settings, folder):
     ages = pl.DataFrame({"age": [20, 21, 29, 40, 41, 45], "sex": "f"})
     quasi = {"age": settings, "sex": {}}
     release = library.publish(ages, quasi=quasi, other="drop", k=3, method="full-domain")

@@ -6,16 +6,17 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 from shoal.recoding.recode import KEY_VARIABLE
 
 AGES = {"age": {"role": "quasi", "type": "number"}}
-ROLES = AGES | {"home": {"role": "household"}, "w": {"role": "weight"}}
+ROLES = AGES | {"home": "household", "w": "weight"}
 K = [{"model": "k-anonymity", "k": 2}]
 
 
 def policy(attributes, promises=K, **more):
-    return {"version": 1, "attributes": attributes, "promises": promises, **more}
+    return content_of(attributes, promises=promises, **more)
 
 
 def frame(weights, homes="aabbcd"):

@@ -110,15 +110,6 @@ def test_a_long_text_that_is_written_once_for_many_rows_is_counted_for_each(tmp_
         feeds.feed_of(str(path)).read()
 
 
-@pytest.mark.long
-def test_short_texts_of_many_rows_are_read(tmp_path):
-    path = tmp_path / "t.parquet"
-    runs = pl.DataFrame({"a": ["[30, 40)"] * 3_000_000, "b": ["x" * 32] * 3_000_000})
-    runs.write_parquet(path, compression="zstd")
-    assert path.stat().st_size < 100_000
-    assert files.read(str(path)).frame.height == 3_000_000
-
-
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_lists_that_nobody_needs_are_not_read(tmp_path, monkeypatch, name):
     path = tmp_path / name

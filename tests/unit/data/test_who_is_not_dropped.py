@@ -8,11 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from person_bed import FIRST, LAST
+from person_bed import FIRST, LAST, answer, asked
 from shoal.advise.propose import propose_policy
 from shoal.data.column_words import name_of
-from shoal.data.person.decision import Answer, who_is_a_person
-from shoal.data.table import Table
 from shoal.reports.advice_in_words import question_lines
 
 
@@ -37,16 +35,6 @@ def numbered(title: str, cells: list[object], each: int = 6) -> dict[str, np.nda
     """The records of those who are called so."""
     frame = records(title, len(cells), each)
     return frame | {title: np.array(cells)[frame[title].astype(int) - 1]}
-
-
-def answer(frame: dict[str, np.ndarray]) -> Answer:
-    return who_is_a_person(Table(pl.DataFrame(frame).cast(pl.String)))
-
-
-def asked(frame: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
-    found = answer(frame)
-    assert found.verdict.name in ("ASK", "NONE")
-    return [one.columns for one in found.candidates]
 
 
 # What sounds personal and is of somebody or something else contradicts no number of people.

@@ -5,6 +5,7 @@ import gzip
 import polars as pl
 import pytest
 
+from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors import files
 from shoal.ledgers.republish import republish_file
@@ -19,10 +20,7 @@ BODIES = {
 
 
 def policy(k: int, **attributes) -> Policy:
-    promises = [{"model": "k-anonymity", "k": k}]
-    return Policy.from_dict(
-        {"version": 1, "attributes": BODIES | attributes, "promises": promises, "other": "drop"}
-    )
+    return Policy.from_dict(content_of(BODIES | attributes, k, other="drop"))
 
 
 def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder):
@@ -31,7 +29,7 @@ def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder)
     """
     source = files.read(str(data_folder / "wearables" / "puc_rio_har.csv.gz")).frame
     source.write_csv(tmp_path / "a.csv")
-    people = {"user": {"role": "subject"}, "class": {"role": "sensitive"}}
+    people = {"user": "subject", "class": "sensitive"}
     waits = republish_file(str(tmp_path / "a.csv"), policy(5, **people), tmp_path / "five")
     assert (waits.release, waits.waiting) == (None, 165_633)
     assert "k = 5 asked, 4 subjects" in waits.reasons[0]
@@ -53,9 +51,7 @@ def test_watches_in_two_increments(tmp_path, data_folder, method):
     frame = minutes.select("age", "weight", "activity", body)
     people = sorted(frame["body"].unique())
     assert len(people) == 49
-    asked = policy(5, body={"role": "subject"}, activity={"role": "sensitive"}).with_method(
-        method, {}
-    )
+    asked = policy(5, body="subject", activity="sensitive").with_method(method, {})
     for part in (people[:27], people[27:]):
         frame.filter(pl.col("body").is_in(part)).write_csv(tmp_path / "increment.csv")
         assert republish_file(str(tmp_path / "increment.csv"), asked, tmp_path / "L").release

@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 
 ROWS = [f"{30 + i % 4},M,a" for i in range(40)]
@@ -12,13 +13,10 @@ ROWS = [f"{30 + i % 4},M,a" for i in range(40)]
 
 def refused(tmp_path, text: str, names: tuple[str, ...] = ("age", "sex", "d"), **own) -> str:
     (tmp_path / "in.csv").write_text(text, newline="")
-    attributes = {name: {"role": "quasi"} for name in names} | own
-    promises = [{"model": "k-anonymity", "k": 4}]
-    policy = {"version": 1, "attributes": attributes, "promises": promises}
+    content = content_of(dict.fromkeys(names, "quasi") | own, 4)
+    policy = shoal.Policy.from_dict(content, tmp_path)
     with pytest.raises(InputError) as said:
-        shoal.publish_file(
-            tmp_path / "in.csv", shoal.Policy.from_dict(policy, tmp_path), tmp_path / "out.csv"
-        )
+        shoal.publish_file(tmp_path / "in.csv", policy, tmp_path / "out.csv")
     return str(said.value)
 
 

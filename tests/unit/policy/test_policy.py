@@ -522,6 +522,5 @@ def test_twice_as_many_keys_are_twice_the_work(of_many):
 def test_a_policy_makes_no_more_promises_than_can_be_judged(attributes):
     one = {"model": "l-diversity", "l": 2}
     many = [{**one, "attributes": ["ill"] * 5_001}] if attributes else [one] * 5_001
-    content = {"version": 1, "attributes": {"ill": {"role": "sensitive"}}, "promises": many}
     with pytest.raises(InputError, match="promises: are 5001, 5000 at most"):
-        Policy.from_dict(content)
+        Policy.from_dict(content_of({"ill": "sensitive"}, promises=many))

@@ -243,8 +243,7 @@ def test_rows_of_signs_for_no_value_are_refused_until_they_are_listed(subject, s
 
 
 @pytest.mark.parametrize("memory", [[], ["--memory", "1 GB"]])
-def test_check_and_publish_refuse_rows_of_signs_alike(tmp_path, monkeypatch, capsys, memory):
-    monkeypatch.chdir(tmp_path)
+def test_check_and_publish_refuse_rows_of_signs_alike(folder, capsys, memory):
     table_of([*PEOPLE, dict.fromkeys(ROLES, "-")]).frame.write_csv("t.csv")
     policy_of().save("p.yaml")
     said = []
@@ -440,16 +439,15 @@ def test_names_that_hold_the_letters_and_tables_of_tests_raise_no_alarm(pid):
     assert said_of([*PEOPLE, {**a_person(1), "ill": "test"}], policy_of()) == []
 
 
-def test_lines_that_repeat_all_names_are_refused_with_their_rows(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_lines_that_repeat_all_names_are_refused_with_their_rows(folder, capsys):
     names, rows = ",".join(ROLES), [",".join(row.values()) for row in PEOPLE]
-    (tmp_path / "t.csv").write_text("\n".join([names, *rows[:9], names, *rows, f" {names}", ""]))
+    (folder / "t.csv").write_text("\n".join([names, *rows[:9], names, *rows, f" {names}", ""]))
     Policy.from_dict(content_of(ROLES, 4)).save("p.yaml")
     for command in ("policy init t.csv -o q.yaml", "publish t.csv -p p.yaml -o o.csv"):
         assert status_of(command.split()) == 2
         assert "data: rows 10, 71 repeat the names of all columns" in capsys.readouterr().err
-    (tmp_path / "t.csv").write_text("\n".join([names, *rows]))
+    (folder / "t.csv").write_text("\n".join([names, *rows]))
     assert status_of("policy init t.csv -o q.yaml".split()) == 0
-    (tmp_path / "t.csv").write_text("\n".join([rows[0], *rows]))
+    (folder / "t.csv").write_text("\n".join([rows[0], *rows]))
     assert status_of("policy init t.csv -o r.yaml".split()) == 2
     assert "names that look like data" in capsys.readouterr().err

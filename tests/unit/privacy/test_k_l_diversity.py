@@ -1,13 +1,11 @@
 """(k,l)-diversity, as we read it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
 import published
 from shoal.data.classes import Classes
-from shoal.errors import InputError
 from shoal.privacy.k_l_diversity import KLDiversity
 
 
@@ -29,9 +27,3 @@ def test_a_certificate_states_k_beside_l(classes):
     report = KLDiversity("s", 3, 2).report(classes)
     assert (report["k"], report["asked"]) == (3, 2)
     assert report["k_measured"] == min(Classes.people(classes).tolist())
-
-
-@pytest.mark.parametrize(("k", "least"), [(1, 2), (2, 0), (2.0, 2), (2, True)])
-def test_k_and_l_are_whole_numbers(k, least):
-    with pytest.raises(InputError, match="must be a whole number"):
-        KLDiversity("s", k, least)

@@ -29,8 +29,7 @@ ATTRIBUTES = {
 
 def policy(tmp_path, people, promise, **method):
     pl.DataFrame(people).write_csv(tmp_path / "people.csv")
-    promises = [promise | {"population": "people.csv"}]
-    content = {"version": 1, "attributes": ATTRIBUTES, "promises": promises}
+    content = content_of(ATTRIBUTES, promises=[promise | {"population": "people.csv"}])
     return shoal.Policy.from_dict(content | ({"method": method} if method else {}), tmp_path)
 
 
@@ -226,13 +225,12 @@ def test_without_the_original_the_trees_of_rules_count_the_same_people(tmp_path_
     people, own = data.draw(cells), data.draw(cells)
     assume(any(people + own))  # a population of empty rows is refused
     pl.DataFrame({name: people + own}).write_csv(folder / "people.csv")
-    content = {
-        "version": 1,
-        "attributes": {name: {"role": "quasi", **settings}, "s": {"role": "sensitive"}},
-        "promises": [{"model": "k-map", "k": 2, "population": "people.csv"}],
-        "method": {"name": "full-domain"},
-        "missing": data.draw(st.sampled_from(["value", "suppress"])),
-    }
+    content = content_of(
+        {name: {"role": "quasi", **settings}, "s": "sensitive"},
+        promises=[{"model": "k-map", "k": 2, "population": "people.csv"}],
+        method={"name": "full-domain"},
+        missing=data.draw(st.sampled_from(["value", "suppress"])),
+    )
     asked = shoal.Policy.from_dict(content, folder)
     source, out = str(folder / "table.csv"), str(folder / "out.csv")
     pl.DataFrame({name: own, "s": [f"x{i % 2}" for i in range(len(own))]}).write_csv(source)
@@ -250,9 +248,9 @@ def test_an_order_that_follows_the_input_is_counted_with_the_original_alone(tmp_
     """And whoever verifies without it is told so."""
     attributes = {"g": {"role": "quasi", "type": "ordinal", "order": "frequency"}}
     pl.DataFrame({"g": [*"abcab"]}).write_csv(tmp_path / "people.csv")
-    promise = {"model": "k-map", "k": 2, "population": "people.csv"}
-    content = {"version": 1, "attributes": attributes, "promises": [promise]}
-    asked = shoal.Policy.from_dict(content | {"method": {"name": "mdav"}}, tmp_path)
+    promises = [{"model": "k-map", "k": 2, "population": "people.csv"}]
+    content = content_of(attributes, promises=promises, method={"name": "mdav"})
+    asked = shoal.Policy.from_dict(content, tmp_path)
     source, out = str(tmp_path / "table.csv"), str(tmp_path / "out.csv")
     pl.DataFrame({"g": [*"aabb"]}).write_csv(source)
     publish_file(source, asked, out)
@@ -310,12 +308,8 @@ NARROW = {"type": "ordinal", "order": ["m", "f"]}
 @pytest.mark.parametrize("absent", ["", "*"])
 @pytest.mark.parametrize("kind", [{"hierarchy": {"tree": ["m", "f"]}}, {}, NARROW])
 def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_path, kind, absent):
-    content = {
-        "version": 1,
-        "attributes": {"sex": {"role": "quasi", **kind}, "s": {"role": "plain"}},
-        "missing_values": ["", "*"],
-        "method": {"name": "full-domain"},
-    }
+    words = {"missing_values": ["", "*"], "method": {"name": "full-domain"}}
+    content = content_of({"sex": {"role": "quasi", **kind}, "s": "plain"}, **words)
     (tmp_path / "people.csv").write_text(f"sex,s\nm,1\nm,2\n{absent},3\nf,4\n")
     frame = pl.DataFrame({"sex": ["m", "m"], "s": ["d", "e"]})
     for k, cell in ((2, "m"), (4, "*")):
@@ -333,10 +327,10 @@ def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_p
 def test_people_without_a_value_are_no_value_of_a_tree_that_is_barely_used(tmp_path):
     (tmp_path / "people.csv").write_text("at,s\na,1\na,2\n,3\n,4\n,5\n")
     tree = {"tree": {"north": ["a", "b", "c", "d"], "south": ["e"]}}
-    attributes = {"at": {"role": "quasi", "hierarchy": tree}, "s": {"role": "plain"}}
+    attributes = {"at": {"role": "quasi", "hierarchy": tree}, "s": "plain"}
     promises = [{"model": "k-map", "k": 3, "population": "people.csv"}]
-    content = {"version": 1, "attributes": attributes, "promises": promises}
-    asked = shoal.Policy.from_dict(content | {"method": {"name": "full-domain"}}, tmp_path)
+    content = content_of(attributes, promises=promises, method={"name": "full-domain"})
+    asked = shoal.Policy.from_dict(content, tmp_path)
     release = shoal.publish(pl.DataFrame({"at": ["a", "a"], "s": ["d", "e"]}), asked)
     # two people are of the north; those who lack the value fit the whole alone
     assert release.data["at"].to_list() == ["*", "*"]

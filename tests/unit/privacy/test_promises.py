@@ -1,5 +1,6 @@
 """Promises bound to a table, and what can't be promised at all."""
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import naive
 import published
 from shoal.data.classes import Classes, SensitiveColumn
+from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
@@ -192,7 +194,7 @@ def test_what_methods_aim_at_is_the_table_that_the_promise_compares_with(subject
     ("given", "kept"),
     [
         (KAnonymity(np.int64(3)), {"k": 3}),
-        (LDiversity("s", np.int64(2), "recursive", np.float64(3)), {"l": 2, "c": 3.0}),
+        (LDiversity("s", np.int64(2), "recursive", np.int64(3)), {"l": 2, "c": 3.0}),
         (TCloseness("s", 1), {"t": 1.0}),
         (AlphaKAnonymity("s", 1, np.int64(2)), {"alpha": 1.0, "k": 2}),
         (PSensitiveKAnonymity("s", np.int64(3), np.int64(4)), {"p": 3, "k": 4}),
@@ -214,8 +216,47 @@ def test_numbers_are_kept_as_a_certificate_writes_them(given, kept):
     assert repr(found) == repr(kept)
 
 
+NO_NUMBERS = [True, "1", None, math.nan]
+SENSELESS = [
+    (KAnonymity, {"k": [1, 0, -3, 2.0]}),
+    (partial(LDiversity, "s"), {"l": [0, 3.0]}),
+    (partial(LDiversity, "s", l=2, kind="recursive"), {"c": [0.0, math.inf]}),
+    (partial(TCloseness, "s"), {"t": [-0.1, 1.5, math.inf]}),
+    (partial(AlphaKAnonymity, "s", alpha=0.5, k=2), {"alpha": [0.0, 1.1], "k": [1, 2.0]}),
+    (partial(PSensitiveKAnonymity, "s", p=2, k=2), {"p": [0, 2.0], "k": [1, 3.0]}),
+    (partial(KLDiversity, "s", k=2, l=2), {"k": [1, 2.0], "l": [0, 2.0]}),
+    (partial(BetaLikeness, "s"), {"beta": [0, -1.0]}),
+    (partial(DeltaDisclosure, "s"), {"delta": [0, -1.0]}),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "number"),
+    [
+        (make, name, number)
+        for make, asked in SENSELESS
+        for name, numbers in asked.items()
+        for number in [*numbers, *NO_NUMBERS]
+        if not (name == "c" and number is None)  # which asks another thing
+    ],
+)
+def test_a_promise_about_no_such_number_is_refused(make, name, number):
+    with pytest.raises(InputError, match=f"{name} must be a (whole )?number"):
+        make(**{name: number})
+
+
+@pytest.mark.parametrize(
+    "make", [partial(TCloseness, t=0.2), partial(PSensitiveKAnonymity, p=2, k=2)]
+)
+@pytest.mark.parametrize("attributes", [(), ("s", "s"), (1,), 7, [""]])
+def test_attributes_are_names_each_once(make, attributes):
+    with pytest.raises(InputError, match="attributes"):
+        make(attributes)
+
+
 def test_one_attribute_may_stand_without_a_list():
-    for model in (TCloseness("s", 0.1), BetaLikeness("s", 1.0), KLDiversity("s", 2, 2)):
+    of_all = (TCloseness("s", 0.1), BetaLikeness("s", 1.0), KLDiversity("s", 2, 2))
+    for model in (*of_all, KAnonymity(3, "s"), KAnonymity(3, ["s"])):
         assert model.attributes == ("s",)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive_survey as naive
 import shoal
+from sample_policies import content_of
 from shoal.data.classes import Classes
 from shoal.data.sample import Sample
 from shoal.privacy.reidentification import (
@@ -163,16 +164,11 @@ def test_a_certificate_counts_everybody_by_their_risk(seed, lives_alone):
 FRAME = pl.DataFrame(
     {"age": [20, 20, 31, 31, 44, 45], "home": [*"aabbcd"], "w": [9.5, 12, 30, 41, 2, 300]}
 )
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "age": {"role": "quasi", "type": "number"},
-        "home": {"role": "household"},
-        "w": {"role": "weight"},
-    },
-    "promises": [{"model": "global-risk", "at_most": 0.3, "households": True}],
-    "method": {"name": "risk"},
-}
+POLICY = content_of(
+    {"age": {"role": "quasi", "type": "number"}, "home": "household", "w": "weight"},
+    promises=[{"model": "global-risk", "at_most": 0.3, "households": True}],
+    method={"name": "risk"},
+)
 
 
 def test_a_sample_is_published_without_weights_and_measured_with_them():

@@ -20,9 +20,8 @@ AGE = {"role": "quasi", "type": "number", "domain": [0, 100]}
 
 
 def policy(*promises, missing="suppress", quasi=None, **more):
-    attributes = {**(quasi or {"age": AGE}), "ill": {"role": "sensitive"}}
-    own = {"attributes": attributes, "promises": list(promises), "missing": missing}
-    return {"version": 1, **own, **more}
+    attributes = {**(quasi or {"age": AGE}), "ill": "sensitive"}
+    return content_of(attributes, promises=[*promises], missing=missing, **more)
 
 
 def table(*rows, names=("age", "ill")):

@@ -40,11 +40,10 @@ SECRET = ("Ann", "Cleo", "29", "58", "41,5", "41.5", "01.02.2024")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    pl.DataFrame(ROWS).write_csv(tmp_path / "in put.csv", separator=";")
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(folder) -> Path:
+    pl.DataFrame(ROWS).write_csv(folder / "in put.csv", separator=";")
+    (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    return folder
 
 
 def published(shoal, output: str = "out.csv", kinds: str = ALL) -> dict[str, dict]:

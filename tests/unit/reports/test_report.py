@@ -19,6 +19,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.table import bound_release
 from shoal.policy.policy import Policy
+from shoal.policy.problem import Problem
 from shoal.reports.charts import WIDTH, risks_chart, text_width
 from shoal.reports.distributions import (
     MOST_DRAWN,
@@ -105,7 +106,11 @@ class Release:
         return next(d for d in found if d.name == name)
 
 
-def policy_of(attributes: dict, k: int = 5, **more) -> dict:
+AGE = {"role": "quasi", "type": "number", "domain": [0, 120]}
+PEOPLE = {"age": AGE, "city": "quasi", "ill": "sensitive"}
+
+
+def policy_of(attributes: dict = PEOPLE, k: int = 5, **more) -> dict:
     return content_of(attributes, k, **{"method": {"name": "mondrian"}} | more)
 
 
@@ -125,18 +130,28 @@ def people(count: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
-AGE = {"role": "quasi", "type": "number", "domain": [0, 120]}
-CITY = {"role": "quasi"}
-ILL = {"role": "sensitive"}
+def of_first(count: int, **cells: object) -> list[pl.Expr]:
+    """Columns in which the first rows have other cells."""
+    is_first = pl.int_range(pl.len()) < count
+    return [pl.when(is_first).then(pl.lit(c)).otherwise(n).alias(n) for n, c in cells.items()]
+
+
+def audited(folder: Path, table: Table, problem: Problem, policy: Policy, truth=None) -> str:
+    """What the page of an audit says."""
+    measured = measure(table, problem, truth)
+    result = AuditResult(measured.certificate, measured.held, problem, truth)
+    write_report(result, policy, folder / "audit.html")
+    return Page((folder / "audit.html").read_text("utf-8")).text
+
 
 # The page itself
 
 
 def test_what_open_columns_give_away_stands_first_and_beside_the_highest_risk(tmp_path):
     rows = people(200).with_columns(surname=pl.Series([f"N{i % 90}" for i in range(200)]))
-    plain = {"surname": {"role": "plain"}, "job": {"role": "plain"}}
+    plain = {"surname": "plain", "job": "plain"}
     rows = rows.with_columns(job=pl.col("ill"))
-    release = Release(tmp_path, rows, policy_of({"age": AGE, "city": CITY, "ill": ILL, **plain}))
+    release = Release(tmp_path, rows, policy_of(PEOPLE | plain))
     text = release.page.text
     together = release.outcome.certificate["together"]
     count = len(release.outcome.certificate.grave)
@@ -241,7 +256,8 @@ def test_a_folder_that_does_not_exist_is_named(sample, tmp_path):
 def test_names_and_labels_are_text_not_markup_and_not_mathematics(tmp_path):
     frame = people(60).rename({"age": "<b>age</b>&", "city": "$c_1$", "ill": "'i'"})
     frame = frame.with_columns(pl.col("$c_1$").replace("Oslo", "<i>$x^2$</i>"))
-    content = policy_of({"<b>age</b>&": AGE, "$c_1$": CITY, "'i'": ILL}, missing="value")
+    roles = {"<b>age</b>&": AGE, "$c_1$": "quasi", "'i'": "sensitive"}
+    content = policy_of(roles, missing="value")
     release = Release(tmp_path, frame, content)
     assert not {"b", "i"} & set(release.page.tags)
     assert "<b>age</b>&" in release.page.text
@@ -252,7 +268,7 @@ def test_names_and_labels_are_text_not_markup_and_not_mathematics(tmp_path):
 
 def test_letters_that_can_not_be_printed_do_no_harm(tmp_path):
     frame = people(60).with_columns(pl.col("city").replace("Oslo", "Os\x01lo 東京 " + "x" * 80))
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    release = Release(tmp_path, frame, policy_of())
     drawn = "".join(re.findall(r"<svg.*?</svg>", release.html, re.DOTALL))
     assert "\x01" not in drawn
     assert "x" * 40 not in drawn
@@ -262,36 +278,32 @@ def test_letters_that_can_not_be_printed_do_no_harm(tmp_path):
 
 
 def test_only_categories(tmp_path):
-    release = Release(tmp_path, people(60), policy_of({"age": "drop", "city": CITY, "ill": ILL}))
+    release = Release(tmp_path, people(60), policy_of(PEOPLE | {"age": "drop"}))
     assert "does not apply" in release.page.text  # the squared error
 
 
 def test_only_numbers(tmp_path):
-    release = Release(tmp_path, people(60), policy_of({"age": AGE, "city": "drop", "ill": "plain"}))
+    release = Release(tmp_path, people(60), policy_of(PEOPLE | {"city": "drop", "ill": "plain"}))
     assert "published as it is" in release.page.text
 
 
 def test_one_class(tmp_path):
-    release = Release(tmp_path, people(12), policy_of({"age": AGE, "city": CITY, "ill": ILL}, k=12))
+    release = Release(tmp_path, people(12), policy_of(k=12))
     assert "finds a class of at least 12 records that look alike" in release.page.text
     assert "Classes 1 Smallest, in records 12" in release.page.text
 
 
 def test_a_single_published_number(tmp_path):
     frame = people(40).with_columns(age=pl.lit(33.5))
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    release = Release(tmp_path, frame, policy_of())
     found = release.distribution("age")
     assert found.after.sum() == pytest.approx(40)
     assert found.before.tolist() == [40]
 
 
 def test_suppressed_records_are_counted_with_the_reason(tmp_path):
-    frame = people(60).with_columns(
-        age=pl.when(pl.int_range(60) < 7).then(None).otherwise(pl.col("age"))
-    )
-    release = Release(
-        tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress")
-    )
+    frame = people(60).with_columns(of_first(7, age=None))
+    release = Release(tmp_path, frame, policy_of(missing="suppress"))
     assert "7 lack a quasi-identifier" in release.page.text
     assert "7 records hide all that an attacker could know" in release.page.text
     assert "7 of 60 records are suppressed" in release.page.text
@@ -299,11 +311,8 @@ def test_suppressed_records_are_counted_with_the_reason(tmp_path):
 
 
 def test_missing_values_have_a_bar_of_their_own(tmp_path):
-    frame = people(100).with_columns(
-        age=pl.when(pl.int_range(100) < 30).then(None).otherwise(pl.col("age")),
-        city=pl.when(pl.int_range(100) < 30).then(None).otherwise(pl.col("city")),
-    )
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    frame = people(100).with_columns(of_first(30, age=None, city=None))
+    release = Release(tmp_path, frame, policy_of())
     for name in ("age", "city"):
         found = release.distribution(name)
         assert found.labels[-1] == NO_VALUE
@@ -314,63 +323,35 @@ def test_missing_values_have_a_bar_of_their_own(tmp_path):
 def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
     problem = bound_release(published, sample.policy)
-    measured = measure(published, problem, None)
-    certificate = measured.certificate.extended(output={"sha256": "0" * 64})
-    write_report(
-        AuditResult(certificate, measured.held, problem, None),
-        sample.policy,
-        tmp_path / "audit.html",
-    )
-    page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "Audit report" in page.text
-    assert "Rows were counted, not people." in page.text
-    assert "Original" not in page.text
+    text = audited(tmp_path, published, problem, sample.policy)
+    assert "Audit report" in text
+    assert "Rows were counted, not people." in text
+    assert "Original" not in text
 
 
 def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp_path):
     """The original itself, audited as if it were a release."""
     original, policy = Table(patients.generate(500, 1)), Policy.from_dict(SAMPLE_POLICY)
-    problem = bound_release(original, policy)
-    measured = measure(original, problem, None)
-    assert measured.certificate["faults"] == {"not_removed": 1}
-    audited = AuditResult(measured.certificate, measured.held, problem, None)
-    write_report(audited, policy, tmp_path / "audit.html")
-    page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "The policy removes 1 column that the release still holds." in page.text
-    assert "Without the original, this audit could not check" in page.text
+    text = audited(tmp_path, original, bound_release(original, policy), policy)
+    assert "The policy removes 1 column that the release still holds." in text
+    assert "Without the original, this audit could not check" in text
 
 
 def test_a_release_without_any_class(sample, tmp_path):
-    starred = sample.outcome.draft.frame.with_columns(
-        pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education")
-    )
     draft = sample.outcome.draft
-    measured = measure(Table(starred), draft.asked, None)
-    write_report(
-        AuditResult(measured.certificate, measured.held, draft.asked, None),
-        sample.policy,
-        tmp_path / "audit.html",
-    )
-    page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "1,000 records hide all that an attacker could know." in page.text
-    assert "Classes 1 " in page.text
+    marks = dict.fromkeys(("age", "sex", "zip", "education"), pl.lit("*"))
+    text = audited(tmp_path, Table(draft.frame.with_columns(**marks)), draft.asked, sample.policy)
+    assert "1,000 records hide all that an attacker could know." in text
+    assert "Classes 1 " in text
 
 
 def test_a_broken_promise_is_said_first(sample, tmp_path):
-    published = Table(sample.outcome.draft.frame)
-    stricter = sample.policy.with_k(25)
-    draft = sample.outcome.draft
+    draft, stricter = sample.outcome.draft, sample.policy.with_k(25)
     problem = draft.asked.again(stricter)
-    measured = measure(published, problem, draft.truth)
-    write_report(
-        AuditResult(measured.certificate, measured.held, problem, draft.truth),
-        stricter,
-        tmp_path / "audit.html",
-    )
-    page = Page((tmp_path / "audit.html").read_text("utf-8"))
-    assert "Not everything holds" in page.text
-    assert "Not kept: k-anonymity asked for 25, found was 10." in page.text
-    assert "✗ does not hold" in page.text
+    text = audited(tmp_path, Table(draft.frame), problem, stricter, draft.truth)
+    assert "Not everything holds" in text
+    assert "Not kept: k-anonymity asked for 25, found was 10." in text
+    assert "✗ does not hold" in text
 
 
 def test_sensitive_values_without_a_promise_are_named_as_such(sample):
@@ -383,7 +364,7 @@ def test_sensitive_values_without_a_promise_are_named_as_such(sample):
     [("input", "in the order of the input"), ("content", "sorted by what they show")],
 )
 def test_what_the_order_of_the_rows_tells_is_said(tmp_path, order, said):
-    content = policy_of({"age": AGE, "city": CITY, "ill": ILL}, render={"order": order})
+    content = policy_of(render={"order": order})
     assert f"The order of the rows. Rows {'stand' if order == 'input' else 'are'} {said}" in (
         Release(tmp_path, people(40), content).page.text
     )
@@ -406,7 +387,7 @@ def test_the_adult_table(tmp_path, adult, data_folder):
     attributes = {
         name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in names
     }
-    content = policy_of({**attributes, "income": ILL}, k=10)
+    content = policy_of({**attributes, "income": "sensitive"}, k=10)
     release = Release(tmp_path, adult.select([*names, "income"]), content)
     assert all(len(release.distribution(name).labels) >= 2 for name in names)
 
@@ -415,10 +396,8 @@ def test_the_adult_table(tmp_path, adult, data_folder):
 
 
 def test_a_value_of_few_people_is_not_told(tmp_path):
-    frame = people(200).with_columns(
-        city=pl.when(pl.int_range(200) < 3).then(pl.lit("Longyearbyen")).otherwise(pl.col("city"))
-    )
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    frame = people(200).with_columns(of_first(3, city="Longyearbyen"))
+    release = Release(tmp_path, frame, policy_of())
     assert "Longyearbyen" not in release.published
     assert "Longyearbyen" not in release.html
 
@@ -435,7 +414,7 @@ def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
 
 def test_a_frequent_value_that_is_not_published_is_not_told(tmp_path):
     """It comes from the data alone, so whether it occurs is the data's secret."""
-    release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": CITY, "ill": ILL}))
+    release = Release(tmp_path, people(200), policy_of())
     assert set(release.distribution("city").labels) == {"Oslo", "Bergen", "Tromso"}
     found = shown_if_published(release, "city", "*")
     assert found.labels == (OTHERS,)
@@ -445,7 +424,7 @@ def test_a_frequent_value_that_is_not_published_is_not_told(tmp_path):
 @pytest.mark.parametrize("order", ["alphabetical", "frequency"])
 def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path, order):
     ordinal = {"role": "quasi", "type": "ordinal", "order": order}
-    release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": ordinal, "ill": ILL}))
+    release = Release(tmp_path, people(200), policy_of(PEOPLE | {"city": ordinal}))
     first, _, last = release.outcome.draft.asked.schema["city"].order
     found = shown_if_published(release, "city", f"[{first}, {last}]")
     assert found.labels == (first, last, OTHERS)
@@ -453,11 +432,9 @@ def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path, orde
 
 
 def test_an_order_that_the_policy_tells_is_schema_where_enough_people_stand_behind_it(tmp_path):
-    frame = people(200).with_columns(
-        city=pl.when(pl.int_range(200) < 4).then(pl.lit("Narvik")).otherwise(pl.col("city"))
-    )
+    frame = people(200).with_columns(of_first(4, city="Narvik"))
     ordinal = {"role": "quasi", "type": "ordinal", "order": ["Bergen", "Narvik", "Oslo", "Tromso"]}
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": ordinal, "ill": ILL}))
+    release = Release(tmp_path, frame, policy_of(PEOPLE | {"city": ordinal}))
     found = shown_if_published(release, "city", "[Bergen, Tromso]")
     assert found.labels == ("Bergen", "Oslo", "Tromso", OTHERS)
     assert np.isnan(found.before[-1])
@@ -470,7 +447,7 @@ def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
     release = Release(
         tmp_path,
         frame,
-        policy_of({"age": AGE, "city": CITY | {"hierarchy": {"prefix": 5}}, "ill": ILL}, k=20),
+        policy_of(PEOPLE | {"city": {"role": "quasi", "hierarchy": {"prefix": 5}}}, k=20),
     )
     shown = set(re.findall(r"\b13\d{3}\b", release.page.text))
     assert shown <= set(re.findall(r"\b13\d{3}\b", release.published))
@@ -479,33 +456,17 @@ def test_codes_are_shown_at_the_level_that_is_published(tmp_path):
 
 
 def test_the_extremes_of_suppressed_records_are_not_told(tmp_path):
-    frame = people(80).with_columns(
-        age=pl.when(pl.int_range(80) == 0)
-        .then(97)
-        .when(pl.int_range(80) == 1)
-        .then(3)
-        .otherwise(pl.col("age")),
-        city=pl.when(pl.int_range(80) < 2).then(None).otherwise(pl.col("city")),
-    )
-    release = Release(
-        tmp_path, frame, policy_of({"age": AGE, "city": CITY, "ill": ILL}, missing="suppress")
-    )
+    frame = people(80).with_columns(of_first(2, age=3, city=None)).with_columns(of_first(1, age=97))
+    release = Release(tmp_path, frame, policy_of(missing="suppress"))
     found = release.distribution("age")
     assert found.edges[0] >= 20
     assert found.edges[-1] <= 70
 
 
 def test_the_domain_that_only_the_data_tells_is_not_told(tmp_path):
-    frame = people(80).with_columns(
-        age=pl.when(pl.int_range(80) == 0).then(98765).otherwise(pl.col("age"))
-    )
-    frame = frame.with_columns(
-        city=pl.when(pl.int_range(80) == 0).then(None).otherwise(pl.col("city"))
-    )
+    frame = people(80).with_columns(of_first(1, age=98765, city=None))
     number = {"role": "quasi", "type": "number"}
-    release = Release(
-        tmp_path, frame, policy_of({"age": number, "city": CITY, "ill": ILL}, missing="suppress")
-    )
+    release = Release(tmp_path, frame, policy_of(PEOPLE | {"age": number}, missing="suppress"))
     assert "98765" not in release.html.replace(",", "")
 
 
@@ -525,9 +486,7 @@ def test_many_records_of_one_person_are_one_person(tmp_path):
         {"age": [61] * 30, "city": ["Oslo"] * 30, "ill": ["flu"] * 30, "who": [0] * 30}
     )
     both = pl.concat([visits.cast(frame.schema), frame])
-    release = Release(
-        tmp_path, both, policy_of({"age": AGE, "city": CITY, "ill": ILL, "who": "subject"}, k=5)
-    )
+    release = Release(tmp_path, both, policy_of(PEOPLE | {"who": "subject"}))
     found = release.distribution("age")
     at_61 = np.flatnonzero((found.edges[:-1] <= 61) & (found.edges[1:] > 61))
     assert np.isnan(found.before[at_61]).all()
@@ -535,7 +494,7 @@ def test_many_records_of_one_person_are_one_person(tmp_path):
 
 def test_small_k_still_folds_values_of_fewer_than_five(tmp_path):
     frame = people(103).with_columns(age=pl.when(pl.int_range(103) < 100).then(30).otherwise(50))
-    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": "drop", "ill": ILL}, k=2))
+    release = Release(tmp_path, frame, policy_of(PEOPLE | {"city": "drop"}, k=2))
     found = release.distribution("age")
     assert found.before[0] == 100
     assert np.isnan(found.before[1:]).all()
@@ -702,9 +661,8 @@ def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):
 
 def test_a_k_over_some_columns_stands_below_what_is_left_by_all(folder, shoal):
     pl.DataFrame({"sex": ["m", "m", "f", "f"], "job": ["a", "b", "a", "b"]}).write_csv("t.csv")
-    quasi = {"role": "quasi"}
     sets = [{"model": "k-anonymity", "k": 2, "attributes": [name]} for name in ("sex", "job")]
-    policy = {"version": 1, "attributes": {"sex": quasi, "job": quasi}, "promises": sets}
+    policy = content_of({"sex": "quasi", "job": "quasi"}, promises=sets)
     Path("p.yaml").write_text(yaml.safe_dump(policy))
     assert shoal("audit", "t.csv", "-p", "p.yaml", "-q", "--report", "r.html").status == 0
     page = Path("r.html").read_text("utf-8")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import adult_cases
 import shoal as library
+from sample_policies import content_of
 from shoal.auditor.measure import People, group_query_error
 from shoal.connectors import files
 from shoal.data.classes import SensitiveColumn
@@ -25,17 +26,16 @@ from shoal.tables.kernels.buckets import largest_buckets, nearest_of_buckets
 from shoal.tables.methods.anatomy import Anatomy
 from shoal.tables.publish import publish_file
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "zip": {"role": "quasi"},
-        "disease": {"role": "sensitive"},
-        "who": {"role": "subject"},
+        "zip": "quasi",
+        "disease": "sensitive",
+        "who": "subject",
     },
-    "promises": [{"model": "alpha-k-anonymity", "attribute": "disease", "alpha": 0.5, "k": 2}],
-    "method": {"name": "anatomy", "l": 2},
-}
+    promises=[{"model": "alpha-k-anonymity", "attribute": "disease", "alpha": 0.5, "k": 2}],
+    method={"name": "anatomy", "l": 2},
+)
 TWO_COLUMNS = {"attributes": {name: POLICY["attributes"][name] for name in ("age", "disease")}}
 EXAMPLE = pl.DataFrame(
     {
@@ -253,11 +253,10 @@ VERIFY = ("verify", "r.csv", "-p", "p.json")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     EXAMPLE.write_csv("in.csv")
     Path("p.json").write_text(json.dumps(POLICY))
-    return tmp_path
+    return folder
 
 
 @pytest.fixture
@@ -422,14 +421,13 @@ def test_the_page_says_what_is_disclosed(published, tmp_path):
 @pytest.mark.long
 def test_adult_comes_out_as_the_prototype_measured(adult):
     """Reconstruction error n - groups, and the error of counts within 10 % of what was measured."""
-    content = {
-        "version": 1,
-        "other": "drop",
-        "attributes": adult_cases.declared(),
-        "promises": [{"model": "l-diversity", "attribute": "occupation", "l": 4}],
-        "method": {"name": "anatomy", "l": 4},
-        "seed": 2,
-    }
+    content = content_of(
+        adult_cases.declared(),
+        promises=[{"model": "l-diversity", "attribute": "occupation", "l": 4}],
+        method={"name": "anatomy", "l": 4},
+        other="drop",
+        seed=2,
+    )
     certificate = library.publish(adult, content).certificate
     assert 30_162 - certificate["groups"]["count"] == 22_622
     assert certificate["utility"]["query_error"] == pytest.approx(0.154, rel=0.1)

@@ -729,9 +729,7 @@ def test_numbers_of_a_frame_are_numbers_however_few_they_are():
 
 def test_numbers_that_stay_text_are_named_to_who_asked_for_them():
     flags = pd.DataFrame({"flag": [0, 1] * 6})
-    policy = {"version": 1, "attributes": {"flag": {"role": "quasi"}}}
-    policy["promises"] = [{"model": "k-anonymity", "k": 3}]
-    release = shoal.publish(flags, policy)
+    release = shoal.publish(flags, content_of({"flag": "quasi"}, 3))
     with pytest.warns(UserWarning, match="'flag': its numbers .* 'type: number'") as caught:
         release.numbers("mid")
     assert caught[0].filename == __file__
@@ -912,10 +910,9 @@ def test_what_is_listed_agrees_with_how_many_are_listed(people, names, columns):
     with pytest.raises(InputError, match=f"{columns}.* not in the frame"):
         shoal.publish(people, **words, plain=names)
     mean = {"role": "quasi", "type": "number", "domain": [0, 9], "render": "mean"}
-    promises = [{"model": "k-anonymity", "k": 2}]
-    content = {"version": 1, "attributes": dict.fromkeys(names, mean), "promises": promises}
+    policy = shoal.Policy.from_dict(content_of(dict.fromkeys(names, mean)))
     with pytest.raises(InputError, match=f"^attribute{'s' if names[1:] else ''} 'x'"):
-        shoal.Policy.from_dict(content).build_method("stream")
+        policy.build_method("stream")
 
 
 def test_a_release_that_is_read_for_pandas_has_the_types_of_its_data(tmp_path):

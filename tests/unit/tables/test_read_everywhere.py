@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 
 READ = {"decimal": ","}
 FRAME = pl.DataFrame(
@@ -15,22 +16,19 @@ FRAME = pl.DataFrame(
         "ill": [f"{'abcd'[n % 4]}" for n in range(40)],
     }
 )
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "sex": {"role": "quasi", "type": "ordinal", "order": ["f", "m"]},
-        "ill": {"role": "sensitive"},
+        "ill": "sensitive",
     },
-    "promises": [{"model": "k-anonymity", "k": 4}],
-    "seed": 1,
-}
+    4,
+    seed=1,
+)
 BINS = {"role": "quasi", "type": "number", "domain": [0, 100], "hierarchy": {"bins": {"width": 10}}}
-LEVELS = POLICY | {
-    "method": {"name": "full-domain"},
-    "attributes": {"age": BINS, "ill": {"role": "sensitive"}},
-    "other": "drop",
-}
+LEVELS = content_of(
+    {"age": BINS, "ill": "sensitive"}, 4, method={"name": "full-domain"}, other="drop", seed=1
+)
 PATHS: dict[str, Any] = {"policy": POLICY, "original": "in.csv", "trace": "t.jsonl"}
 AGAIN: dict[str, Any] = {"replace": True}
 CALLS = {

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import naive_survey as naive
 import shoal
+from sample_policies import content_of
 from shoal.data.matrix import Matrix
 from shoal.samples import survey
 from shoal.search.segments import costs_of
@@ -21,15 +22,15 @@ TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
 ATTRIBUTES = {
     "at": {"role": "quasi", "hierarchy": TREE},
     "age": {"role": "quasi", "type": "number"},
-    "home": {"role": "household"},
-    "w": {"role": "weight"},
+    "home": "household",
+    "w": "weight",
 }
 
 
 def policy(at_most, households=True, method="risk"):
     bound = {"model": "global-risk", "at_most": at_most, "households": households}
-    content = {"version": 1, "attributes": ATTRIBUTES, "promises": [bound]}
-    return content | {"method": {"name": method}, "render": {"order": "input"}}
+    words = {"method": {"name": method}, "render": {"order": "input"}}
+    return content_of(ATTRIBUTES, promises=[bound], **words)
 
 
 @st.composite

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,12 +47,19 @@ def copied(published, tmp_path) -> Path:
     return Path(shutil.copytree(published, tmp_path / "copy"))
 
 
-def stating(folder: Path, k: int) -> None:
-    """Changes the k that the certificate states."""
+@contextmanager
+def forged(folder: Path):
+    """What the certificate states, to be changed in place."""
     path = folder / "out" / "certificate.json"
     stated = json.loads(path.read_text())
-    stated["promises"][0]["measured"] = k
+    yield stated
     path.write_text(json.dumps(stated))
+
+
+def stating(folder: Path, k: int) -> None:
+    """Changes the k that the certificate states."""
+    with forged(folder) as stated:
+        stated["promises"][0]["measured"] = k
 
 
 def test_a_release_is_the_one_certified_and_measured_again_to_hold(published):
@@ -68,10 +75,8 @@ def test_a_release_is_the_one_certified_and_measured_again_to_hold(published):
 
 @pytest.mark.parametrize(("part", "key"), [("linked", "bundle_loss"), ("utility", "gcp")])
 def test_losses_that_the_files_deny_are_found(copied, part, key):
-    path = copied / "out" / "certificate.json"
-    stated = json.loads(path.read_text())
-    stated[part][key] = 0.0
-    path.write_text(json.dumps(stated))
+    with forged(copied) as stated:
+        stated[part][key] = 0.0
     found = checks_of(copied, policy=copied / "policy.json", original=copied / "clinic")
     named = key if part == "linked" else part
     assert found["promises"].text == f"measured again, not as stated: '{named}' differs"
@@ -289,11 +294,10 @@ def test_without_a_policy_it_says_what_was_compared_and_what_the_certificate_sta
     ids=["faults", "promises"],
 )
 def test_without_a_policy_what_the_certificate_itself_denies_is_found(copied, changed):
-    path = copied / "out" / "certificate.json"
-    stated = json.loads(path.read_text())
-    if "promises" in changed:
-        changed = {"promises": [{**stated["promises"][0], "holds": False, "measured": 1}]}
-    path.write_text(json.dumps({**stated, **changed}))
+    with forged(copied) as stated:
+        if "promises" in changed:
+            changed = {"promises": [{**stated["promises"][0], "holds": False, "measured": 1}]}
+        stated |= changed
     assert "promises" in failing(checks_of(copied))
 
 
@@ -311,15 +315,13 @@ FORGED = {
 
 @pytest.mark.parametrize("place", FORGED)
 def test_what_is_forged_of_a_table_is_found(copied, place):
-    path, (other, named) = copied / "out" / "certificate.json", FORGED[place]
-    stated = json.loads(path.read_text())
+    other, named = FORGED[place]
     *above, last = (int(key) if key.isdigit() else key for key in place.split("."))
-    part = stated
-    for key in above:
-        part = part[key]
-    assert part[last] != other
-    part[last] = part[last] | other if last == "dialect" else other
-    path.write_text(json.dumps(stated))
+    with forged(copied) as part:
+        for key in above:
+            part = part[key]
+        assert part[last] != other
+        part[last] = part[last] | other if last == "dialect" else other
     found = checks_of(copied, policy=copied / "policy.json", original=copied / "clinic")
     assert found["promises"].text == f"measured again, not as stated: {named} differs"
     alone = checks_of(copied, policy=copied / "policy.json")
@@ -336,10 +338,8 @@ def test_who_was_matched_before_a_release_is_measured_again(copied, more, is_tru
     asked = {"policy": copied / "policy.json", "original": copied / "clinic"}
     matching = dict(library.audit(str(copied / "out"), **asked)["linked"]["matching"])
     matching["least"] += more
-    path = copied / "out" / "certificate.json"
-    stated = json.loads(path.read_text())
-    stated["linked"]["matching"] = matching
-    path.write_text(json.dumps(stated))
+    with forged(copied) as stated:
+        stated["linked"]["matching"] = matching
     assert checks_of(copied, **asked)["promises"].ok is is_true
 
 
@@ -355,10 +355,8 @@ def test_nothing_that_is_said_of_linked_tables_may_be_left_out(copied):
 
 @pytest.mark.parametrize("given", [[], ["policy"], ["policy", "original"]])
 def test_faults_that_the_certificate_itself_states_are_never_passed_over(copied, given):
-    path = copied / "out" / "certificate.json"
-    stated = json.loads(path.read_text())
-    stated["faults"] |= {"uncovered": 99, "changed": 5}
-    path.write_text(json.dumps(stated))
+    with forged(copied) as stated:
+        stated["faults"] |= {"uncovered": 99, "changed": 5}
     places = {"policy": copied / "policy.json", "original": copied / "clinic"}
     found = checks_of(copied, **{name: places[name] for name in given})
     assert failing(found) == ["promises"]
