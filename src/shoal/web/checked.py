@@ -9,8 +9,6 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.connectors.formats import SUFFIXES
@@ -19,8 +17,8 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
-from shoal.web import edits, pictures, policy_text, project, routes_of_edits, work
-from shoal.web.frame import frame, shows
+from shoal.web import edits, pictures, policy_text, project, work
+from shoal.web.frame import frame, shows, takes
 from shoal.web.policy_text import Context, only_changes
 from shoal.web.server import Server
 
@@ -236,16 +234,15 @@ def released_below(start: Path) -> list[str]:
     return found[:MOST_LISTED]
 
 
-async def started(request: Request) -> Response:
+async def started(server: Server, form: edits.Form) -> str:
     """Begins a check of the file that a form names."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     named = edits.one(form, "typed") or edits.one(form, "path")
     asked: Context = {"named": named, "file": of_release(named, server.project.start)}
     for field in FIELDS:
         given = edits.one(form, field)
         asked[field] = _within(given, server.project.start) if given else None
     server.start("verify", edits.one(form, "once"), **asked, stamps=_stamps(asked))
-    return RedirectResponse("/check", 303)
+    return "/check"
 
 
 def _within(named: str, start: Path) -> str:
@@ -351,5 +348,5 @@ FIGURES = (
 ROUTES = [
     Route("/compare", shows(compare_screen, "m", "k", "at")),
     Route("/check", shows(check_screen)),
-    Route("/check", started, methods=["POST"]),
+    Route("/check", takes(started), methods=["POST"]),
 ]

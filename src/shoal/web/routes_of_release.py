@@ -10,8 +10,6 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.auditor.dossier import dossier
@@ -32,9 +30,9 @@ from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
-from shoal.web import job, policy_text, routes_of_edits, sign_off
+from shoal.web import job, policy_text, sign_off
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, person_answered, release_tried, shows
+from shoal.web.frame import frame, person_answered, release_tried, shows, takes
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import (
     CERTIFICATE,
@@ -52,9 +50,8 @@ from shoal.web.server import Server
 from shoal.web.sign_off import PEOPLE, Overlap, overlaps, unjudged
 
 
-async def release(request: Request) -> Response:
+async def release(server: Server, form: Form) -> str:
     """Answers for release.yaml, attacks, or the release."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     do = one(form, "do")
     if do == "answers":
@@ -109,7 +106,7 @@ async def release(request: Request) -> Response:
         )
     else:
         raise InputError("release: there is no such form; load the page again")
-    return RedirectResponse("/release", 303)
+    return "/release"
 
 
 def _draft(server: Server, form: Form) -> Run:
@@ -157,14 +154,13 @@ def _require_open(server: Server, run: Run) -> None:
         raise InputError("the gate is shut; nothing was released", said)
 
 
-async def sign(request: Request) -> Response:
+async def sign(server: Server, form: Form) -> str:
     """A decision over the hashes of a draft, also a refusal; or one that is typed and not sent."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     entry = {part: one(form, part) or None for part in ("name", "role", "decision", "comment")}
     if one(form, "kept"):  # on the way to something else
         policy_text.write(run.folder / sign_off.UNSIGNED, json.dumps(entry))
-        return RedirectResponse("/release", 303)
+        return "/release"
     _unchanged(server, form)
     if entry["decision"] not in (sign_off.ACCEPT, sign_off.REJECT) or not entry["name"]:
         raise InputError("sign-off: needs a name and a decision")
@@ -180,7 +176,7 @@ async def sign(request: Request) -> Response:
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
     )
-    return RedirectResponse("/release", 303)
+    return "/release"
 
 
 # Release: the gate, whose open points are links, the sign-off, and what moves out.
@@ -709,6 +705,6 @@ SHARE_WAYS = gettext("write a share such as 0.1, 10 % or 1 in 10")
 
 ROUTES = [
     Route("/release", shows(release_screen)),
-    Route("/release", release, methods=["POST"]),
-    Route("/sign", sign, methods=["POST"]),
+    Route("/release", takes(release), methods=["POST"]),
+    Route("/sign", takes(sign), methods=["POST"]),
 ]

@@ -7,8 +7,6 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.data.language import gettext
@@ -16,9 +14,8 @@ from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text, work
 from shoal.web.edits import Form, one, whole
-from shoal.web.frame import frame, shows
+from shoal.web.frame import frame, shows, takes
 from shoal.web.policy_text import Context, sha256, written
-from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 
 LEDGER_POLICY = "policy.json"
@@ -48,9 +45,8 @@ HAPPENED = {
 }
 
 
-async def add_watch(request: Request) -> Response:
+async def add_watch(server: Server, form: Form) -> str:
     """Remembers a folder below the start folder, and leads to its page; raises InputError."""
-    server, form = request.app.state.server, form_of(request)
     kind, named = one(form, "kind"), one(form, "path")
     if kind not in KINDS:
         raise InputError("watch: choose a stream or a ledger")
@@ -62,7 +58,7 @@ async def add_watch(request: Request) -> Response:
         server.remember(
             gettext("watching the {kind} {name}", kind=kind, name=Path(named).name), places=known
         )
-    return RedirectResponse(f"/{kind}/{known.index(place) + 1}", 303)
+    return f"/{kind}/{known.index(place) + 1}"
 
 
 def folder_of(server: Server, number: str, kind: str) -> Path:
@@ -322,31 +318,29 @@ async def watch_screen(server: Server) -> Context:
     return context | {"kinds": KINDS, "start": str(server.project.start)}
 
 
-async def changed(request: Request) -> Response:
+async def changed(server: Server, form: Form, number: str) -> str:
     """Tries an increment, chooses a method, answers, signs, or publishes: in this order."""
-    server, form, text = request.app.state.server, form_of(request), request.path_params["number"]
-    folder = folder_of(server, text, "ledger")
-    number, do = int(text), one(form, "do")
+    folder, at, do = folder_of(server, number, "ledger"), int(number), one(form, "do")
     if do == "try":
         path = str(policy_text.within(one(form, "path"), server.project.start))
         server.start("what-if", one(form, "once"), folder=str(folder), increment=path)
     elif do == "method":
         chosen = one(form, "method")
         said = gettext("{name}: method {chosen}", name=folder.name, chosen=chosen)
-        remember(server, number, said, method=chosen)
+        remember(server, at, said, method=chosen)
     elif do == "answers":
         found = answered(form)
-        remember(server, number, gettext("{name}: answers", name=folder.name), answers=found)
+        remember(server, at, gettext("{name}: answers", name=folder.name), answers=found)
     elif do in ("sign", "publish"):
-        context = await ledger_screen(server, text, waits=True)
+        context = await ledger_screen(server, number, waits=True)
         tried = last_what_if(server, folder)
         if tried is None or tried.state != "done":
             raise InputError("increment: none was tried; try one first")
-        place = server.project.places[number - 1]
+        place = server.project.places[at - 1]
         own = hashes(tried.result, place)
         if do == "sign":
             signed = [*(place.get("signed") or []), decision_of(form, own)]
-            remember(server, number, gettext("{name}: a decision", name=folder.name), signed=signed)
+            remember(server, at, gettext("{name}: a decision", name=folder.name), signed=signed)
         else:
             lacking = [row["text"] for row in context["gate"] if not row["is_met"]]
             if lacking or not context["gate"]:
@@ -356,13 +350,13 @@ async def changed(request: Request) -> Response:
             server.start("republish", one(form, "once"), **asked)
     else:
         raise policy_text.NotThere
-    return RedirectResponse(f"/ledger/{number}", 303)
+    return f"/ledger/{at}"
 
 
 ROUTES = [
     Route("/watch", shows(watch_screen)),
-    Route("/watch", add_watch, methods=["POST"]),
+    Route("/watch", takes(add_watch), methods=["POST"]),
     Route("/stream/{number}", shows(stream_screen)),
     Route("/ledger/{number}", shows(ledger_screen)),
-    Route("/ledger/{number}", changed, methods=["POST"]),
+    Route("/ledger/{number}", takes(changed), methods=["POST"]),
 ]
