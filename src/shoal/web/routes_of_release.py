@@ -287,93 +287,77 @@ def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:
     return found
 
 
-def gate(server: Server, run: Run) -> list[Context]:
+def gate(server: Server, run: Run) -> Iterator[Context]:
     """Every condition of a release: whether it is met, what it says, where to settle it."""
-    stated, given = run.certificate, sign_off.context_of(server.project)
+    stated, given = Certificate(run.certificate), sign_off.context_of(server.project)
     own = sign_off.hashes(server.project, run)
     is_measured = stated.get("output", {}).get("sha256") == own["data"]
     holds = is_measured and all(promise["holds"] for promise in stated["promises"])
+    draft = gettext("draft {number}", number=run.number)
+    if not holds:
+        why = gettext("a promise fails") if is_measured else gettext("its file was changed")
+        draft = f"{draft}: {why}"
+    yield _condition(gettext("Every promise holds on the file"), holds, draft, "/result")
     stale = server.stale_parts(run)
-    lacking = [name for name in published(run) if not _why(given, name)]
+    changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
+    unchanged = gettext("Table, policy and hierarchies unchanged since")
+    yield _condition(unchanged, not stale, changed, "/result")
+    is_said = person_answered(server)
+    yield _condition(gettext("Who is one person is answered"), is_said, "", "/columns")
+    tried = bool(rows_of(stated))
+    which = which_tried(stated) if tried else gettext("not yet")
+    attacked = gettext("Attacks tried")
+    if stated.get("linked"):
+        attacked = gettext("People matched with all their rows")
+    yield _condition(attacked, tried, which, "#attacks")
+    points = sign_off.to_accept(run)
+    lacking = sign_off.shortcomings(points, given.get("accepted") or {})
+    open_points = [point for point, lacks in zip(points, lacking, strict=True) if lacks]
+    leaves = gettext("Accepted that {name} leaves as it is, not protected")
+    for point in points:
+        if point.column:
+            is_open = point in open_points
+            note = gettext("not yet") if is_open else ""
+            yield _condition(leaves.format(name=point.column), not is_open, note, "#accept")
+    not_accepted = sum(not point.column for point in open_points)
+    to_say = gettext("{not_accepted} open", not_accepted=not_accepted) if not_accepted else ""
+    to_say = to_say if tried else gettext("waits for the attacks")
+    grave = gettext("No other grave finding")
+    if to_say or not all(point.column for point in points):
+        grave = gettext("Other grave findings accepted in words")
+    yield _condition(grave, not to_say, to_say, "#accept" if not_accepted else "#attacks")
     asked = {
         gettext("recipient"): (given.get("recipient") or {}).get("who"),
         gettext("purpose"): given.get("purpose"),
         gettext("controls"): (given.get("controls") or {}).get("agreement"),
         gettext("review date"): given.get("review_by"),
     }
-    signer = _signer(server, run)
-    asker = server.project.about.get("asked_by")
-    changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
-    certificate = Certificate(run.certificate)
-    tried = bool(rows_of(certificate))
-    which = which_tried(certificate) if tried else gettext("not yet")
-    others = others_of(server, run)
+    left = ", ".join(name for name, value in asked.items() if not value)
+    yield _condition(gettext("Recipient, purpose, controls, review"), not left, left, "#who")
+    left = some_named([name for name in published(run) if not _why(given, name)])
+    yield _condition(gettext("A reason for every column"), not left, left, "#why")
+    others, unread = others_of(server, run), _unread(server, run)
     named = given.get("other_releases")
-    is_safe, beside = bool(named), ""
+    is_safe, said = bool(named), "" if named else gettext("not answered")
     if isinstance(named, list) and not given.get("not_judged"):
-        is_safe, beside = False, gettext("say why they could not be judged with this draft")
-    unread = _unread(server, run)
+        is_safe, said = False, gettext("say why they could not be judged with this draft")
     if others or unread:
-        is_safe, beside = _together(run, others, unread)
-    points = sign_off.to_accept(run)
-    judged = [*zip(points, sign_off.shortcomings(points, given.get("accepted") or {}), strict=True)]
-    others_grave = any(not point.column for point in points)
-    not_accepted = [point for point, lacks in judged if lacks and not point.column]
-    leaves = gettext("Accepted that {name} leaves as it is, not protected")
-    in_sight = [
-        (leaves.format(name=p.column), not lacks, gettext("not yet") if lacks else "", "#accept")
-        for p, lacks in judged
-        if p.column
-    ]
-    to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else ""
-    to_say = to_say if tried else gettext("waits for the attacks")
-    draft = gettext("draft {number}", number=run.number)
-    if not holds:
-        why = gettext("a promise fails") if is_measured else gettext("its file was changed")
-        draft = f"{draft}: {why}"
-    place = "#accept" if not_accepted else "#attacks"
-    elsewhere = "#attacks" if others or unread else "#other"
-    beside = beside if is_safe or beside else gettext("not answered")
-    signing = gettext("Signed off by somebody else") if asker else gettext("Signed off")
-    signed_by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
-    not_said = ", ".join(name for name, value in asked.items() if not value)
-    rows = [
-        (gettext("Every promise holds on the file"), holds, draft, "/result"),
-        (gettext("Table, policy and hierarchies unchanged since"), not stale, changed, "/result"),
-        (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
-        (
-            gettext("People matched with all their rows")
-            if certificate.get("linked")
-            else gettext("Attacks tried"),
-            tried,
-            which,
-            "#attacks",
-        ),
-        *in_sight,
-        (
-            gettext("Other grave findings accepted in words")
-            if others_grave or to_say
-            else gettext("No other grave finding"),
-            not to_say,
-            to_say,
-            place,
-        ),
-        (gettext("Recipient, purpose, controls, review"), not not_said, not_said, "#who"),
-        (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
-        (gettext("Other releases of these people"), is_safe, beside, elsewhere),
-        (signing, bool(signer), signed_by, "#sign"),
-    ]
-    is_broken = not (run.certificate.get("beside") or {"holds": True})["holds"]
-    return [
-        {
-            "text": text,
-            "is_met": met,
-            "note": note,
-            "href": href,
-            "is_grave": is_broken and bool(note) and note is beside,
-        }
-        for text, met, note, href in rows
-    ]
+        is_safe, said = _together(run, others, unread)
+    is_grave = bool(said) and not (stated.get("beside") or {"holds": True})["holds"]
+    place = "#attacks" if others or unread else "#other"
+    yield _condition(
+        gettext("Other releases of these people"), is_safe, said, place, is_grave=is_grave
+    )
+    signer = _signer(server, run)
+    signing = gettext("Signed off")
+    if server.project.about.get("asked_by"):
+        signing = gettext("Signed off by somebody else")
+    by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
+    yield _condition(signing, bool(signer), by, "#sign")
+
+
+def _condition(text: str, is_met: bool, note: str, href: str, is_grave: bool = False) -> Context:
+    return {"text": text, "is_met": is_met, "note": note, "href": href, "is_grave": is_grave}
 
 
 def _signer(server: Server, run: Run) -> str:
@@ -442,7 +426,7 @@ async def release_screen(server: Server) -> Context:
     }
     if run is None:
         return context
-    given, conditions = sign_off.context_of(server.project), gate(server, run)
+    given, conditions = sign_off.context_of(server.project), [*gate(server, run)]
     own = sign_off.hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     released = sign_off.released_as(server.project, run)
