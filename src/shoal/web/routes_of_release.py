@@ -6,7 +6,7 @@ import secrets
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -162,13 +162,11 @@ async def sign(server: Server, form: Form) -> str:
         policy_text.write(run.folder / sign_off.UNSIGNED, json.dumps(entry))
         return "/release"
     _unchanged(server, form)
-    if entry["decision"] not in (sign_off.ACCEPT, sign_off.REJECT) or not entry["name"]:
-        raise InputError("sign-off: needs a name and a decision")
     own = sign_off.hashes(server.project, run)
+    decided = sign_off.decision(entry, own)
     if one(form, "shown") != sign_off.digest(own):
         raise InputError("sign-off: the draft is not the one that was shown; look at it again")
-    when = datetime.now().astimezone().isoformat(timespec="seconds")
-    kept = [*sign_off.signed(run), {**entry, "at": when, "hashes": own}]
+    kept = [*sign_off.signed(run), decided]
     policy_text.write(run.folder / sign_off.SIGNED, json.dumps(kept, indent=1))
     (run.folder / sign_off.UNSIGNED).unlink(missing_ok=True)
     word = gettext("accepted") if entry["decision"] == sign_off.ACCEPT else gettext("refused")

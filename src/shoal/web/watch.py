@@ -12,7 +12,7 @@ from starlette.routing import Route
 from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
-from shoal.web import pictures, policy_text, work
+from shoal.web import pictures, policy_text, sign_off, work
 from shoal.web.edits import Form, one, whole
 from shoal.web.frame import frame, shows, takes
 from shoal.web.policy_text import Context, sha256, written
@@ -212,7 +212,6 @@ ANSWERED = {
     "controls": gettext("Controls at the recipient"),
     "review_by": gettext("Look at it again by"),
 }
-DECISIONS = ("accept", "reject")
 
 
 def remember(server: Server, number: int, sentence: str, **answers: Any) -> None:
@@ -253,7 +252,7 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
     prospect = next((p for p in done["prospects"] if p["method"] == chosen), None)
     is_safe = prospect is not None and prospect["outcome"] in SAFE
     lacking = [text for key, text in ANSWERED.items() if not context["answered"].get(key)]
-    is_signed = bool(decisions) and decisions[-1]["decision"] == "accept"
+    is_signed = bool(decisions) and decisions[-1]["decision"] == sign_off.ACCEPT
     not_said = ", ".join(lacking)
     rows = [
         (gettext("The history holds, and the chain is whole"), head is not None, "", "#verdict"),
@@ -300,14 +299,11 @@ def answered(form: Form) -> Context:
 
 def decision_of(form: Form, own: Context) -> Context:
     """A decision over these hashes; raises InputError."""
-    decision, name = one(form, "decision"), one(form, "name")
-    if decision not in DECISIONS or not name:
-        raise InputError("sign-off: needs a name and a decision")
+    entry = {part: one(form, part) for part in ("name", "role", "decision")}
+    decided = sign_off.decision(entry, own)
     if one(form, "own") != json.dumps(own, sort_keys=True):
         raise InputError("sign-off: something was changed meanwhile; look at it again")
-    when = datetime.now().astimezone().isoformat(timespec="seconds")
-    role = one(form, "role")
-    return {"name": name, "role": role, "decision": decision, "at": when, "hashes": own}
+    return decided
 
 
 # The routes: what is watched, and the forms of the next increment.
