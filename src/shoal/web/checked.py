@@ -28,12 +28,12 @@ GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 async def compare_screen(server: Server, method: str, k: str, levels: str = "") -> Context:
     """The points, one of them chosen, and the same as a table. levels: of a global recoding."""
     project = server.project
-    ks = ",".join(map(str, pictures.asked_ks(server)))
+    ks = ",".join(map(str, server.asked_ks()))
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
-    rows = pictures.rows_now(server)
+    rows = server.measured_rows()
     known = [row for row in rows if row["loss"] is not None]
     wanted = method, edits.whole(k)
-    own_k = pictures.required_k(server)
+    own_k = project.required_k
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
     at = chosen["k"] if chosen else own_k

@@ -18,7 +18,7 @@ from shoal.data.language import gettext, ngettext, printable
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import asks_who
 from shoal.reports.pages import known_of_linked, known_text, translate
-from shoal.web import pictures, several, sign_off, work
+from shoal.web import several, sign_off, work
 from shoal.web.edits import Form, said_of, subject_of
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
@@ -196,7 +196,7 @@ def steps(server: Server, checked: Context | None) -> list[Context]:
     found = ngettext("{count} grave finding", "{count} grave findings", grave)
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
-    measured = len(pictures.rows_now(server)) if has_table else 0
+    measured = len(server.measured_rows()) if has_table else 0
     size = gettext("{rows:,} rows", rows=rows) if has_table and rows else ""
     compared = gettext("{measured} measured", measured=measured) if measured else ""
     said = asked if open_questions else found if grave else ""

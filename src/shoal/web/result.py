@@ -388,18 +388,18 @@ async def _compared(server: Server, form: Form) -> str:
     """Measures what is not measured yet of methods and values of k."""
     server.require_whole()
     if server.was_sent(one(form, "once")) is None:
-        skip = [[row["label"], row["k"]] for row in pictures.rows_now(server)]
+        skip = [[row["label"], row["k"]] for row in server.measured_rows()]
         policy = server.project.policy
         taken = sign_off.take_aside(server.project, secrets.token_hex(4))
         server.start(
             "compare",
             one(form, "once"),
-            about=pictures.comparison_key(server),
+            about=server.comparison_key(),
             table=str(server.project.table),
             policy=policy,
             base=sign_off.base_of(server.project, policy, taken),
             taken=str(taken),
-            ks=pictures.asked_ks(server),
+            ks=server.asked_ks(),
             skip=skip,
         )
     return "/compare"
