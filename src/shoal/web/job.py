@@ -30,7 +30,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
 from shoal.web import project, sign_off
-from shoal.web.policy_text import json_of
+from shoal.web.policy_text import json_of, stamp_of
 from shoal.web.sign_off import trace_of
 from shoal.web.work import Line, end_with_the_server, said
 
@@ -451,7 +451,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.export import verify_ledger
     from shoal.ledgers.what_if import prospects
 
-    policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
+    policy, stamp = policy_of(Ledger(Path(asked["folder"]))), stamp_of(Path(asked["increment"]))
     tell("reading the increment")
     source = policy.tables.read_original(asked["increment"], allow_empty=True)
     found = prospects(source, policy, Path(asked["folder"]), tell)
@@ -459,7 +459,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {
         "prospects": [{name: one.report()[name] for name in kept} for one in found],
         "sha256": source.sha256,
-        "stamp": [stat.st_mtime_ns, stat.st_size],
+        "stamp": stamp,
         "head": verify_ledger(asked["folder"])[1],
     }
 

@@ -510,7 +510,10 @@ async def release_screen(server: Server) -> Context:
 def _listed(release: Path) -> Context:
     """A release by its certificate, with its rows, of several tables in all of them."""
     stated: Context = policy_text.json_of(certificate_of(data_in(release)), {})
-    return {**stated, "name": release.name, "rows": policy_text.rows_released(stated)}
+    rows = (stated.get("records") or {}).get("out")
+    if tables := stated.get("tables"):
+        rows = sum(table["rows"]["published"] for table in tables)
+    return {**stated, "name": release.name, "rows": rows}
 
 
 def _will_be_written(run: Run | None) -> list[str]:

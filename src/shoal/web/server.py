@@ -18,7 +18,7 @@ from shoal.errors import InputError
 from shoal.policy.model import header_of
 from shoal.web import guard, policy_text, sign_off
 from shoal.web.edits import Form, one, options_of
-from shoal.web.policy_text import Context, changed_lines, sha256, written
+from shoal.web.policy_text import Context, changed_lines, sha256, stamp_of, written
 from shoal.web.project import DRAFT, EVENTS, PROJECT, Project, Run, clear_run
 from shoal.web.several import column_names, flat, people_among
 from shoal.web.work import Desk, Job, Jobs
@@ -90,9 +90,7 @@ class Server:
     def stamp(self) -> list[int]:
         """What changes when the table's file does."""
         path = self.project.table
-        if path is None or not path.exists():
-            return []
-        return _stamp(path)
+        return [] if path is None else stamp_of(path)
 
     async def policy_look(self, name: str, **more: Any) -> Context | None:
         """A kept look at the table by the policy; None while it is counted. Raises Refused."""
@@ -146,7 +144,7 @@ class Server:
             "columns": columns,
             "bytes": found["bytes"],
             "sha256": found["sha256"],
-            "stamp": _stamp(path),
+            "stamp": stamp_of(path),
         }
         sentence = gettext("table: {name}", name=path.name)
         known = {*self.project.attributes}
@@ -396,13 +394,6 @@ def but_k(policy: Context) -> Context:
     promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
     others = {key: value for key, value in policy.items() if key != "method"}
     return {**others, "promises": promises}
-
-
-def _stamp(path: Path) -> list[int]:
-    """What changes when a file does, or one in a folder."""
-    paths = sorted(path.glob("[!._]*")) if path.is_dir() else [path]
-    stats = [one.stat() for one in paths if one.is_file()]
-    return [number for stat in stats for number in (stat.st_mtime_ns, stat.st_size)]
 
 
 def _republished(done: Context) -> str:

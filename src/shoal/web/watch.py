@@ -1,7 +1,6 @@
 """Streams and ledgers: watched, never touched, but for the next release of a ledger."""
 
 import json
-from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from time import time
@@ -15,7 +14,7 @@ from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text, sign_off, work
 from shoal.web.edits import Form, one, whole
 from shoal.web.frame import frame, shows, takes
-from shoal.web.policy_text import Context, sha256, written
+from shoal.web.policy_text import Context, sha256, stamp_of, written
 from shoal.web.server import Server
 
 LEDGER_POLICY = "policy.json"
@@ -247,7 +246,7 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
         return context
     chosen = place.get("method")
     own = hashes(done, place)
-    is_same = _sha_now(tried.asked["increment"], done) and head == done["head"]
+    is_same = stamp_of(Path(tried.asked["increment"])) == done["stamp"] and head == done["head"]
     decisions = [d for d in place.get("signed") or [] if d["hashes"] == own]
     prospect = next((p for p in done["prospects"] if p["method"] == chosen), None)
     is_safe = prospect is not None and prospect["outcome"] in SAFE
@@ -276,14 +275,6 @@ def hashes(tried: Context, place: Context) -> Context:
     answers = sha256(json.dumps(place.get("answers") or {}, sort_keys=True))
     own = {"increment": tried["sha256"], "ledger": tried["head"]}
     return {**own, "method": place.get("method"), "answers": answers}
-
-
-def _sha_now(path: str, tried: Context) -> bool:
-    """Whether the increment's file is as it was when it was tried."""
-    with suppress(OSError):
-        stat = Path(path).stat()
-        return [stat.st_mtime_ns, stat.st_size] == tried["stamp"]
-    return False
 
 
 def answered(form: Form) -> Context:
