@@ -22,7 +22,7 @@ from shoal.connectors.dialect import Dialect
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
-from shoal.data.progress import watched_compiler
+from shoal.data.progress import CompilerWatch
 from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
 from shoal.errors import InputError, ShoalError
 from shoal.policy import registry
@@ -49,6 +49,7 @@ class _Stages:
     def __init__(self, line: Line) -> None:
         self._line, self._begun = line, monotonic()
         self._now: dict[str, Any] = {"stage": "starting"}
+        self._compiler = CompilerWatch()
         self._lock = threading.Lock()
         threading.Thread(target=self._beat, daemon=True).start()
 
@@ -60,25 +61,13 @@ class _Stages:
     def _tell(self) -> None:
         with self._lock:
             now = dict(self._now)
-        now["compiling"] = _compiling()
+        now["compiling"] = self._compiler.is_compiling  # which happens only the first time
         self._line.send({**now, "seconds": round(monotonic() - self._begun, 1)})
 
     def _beat(self) -> None:
         while True:
             threading.Event().wait(BEAT)
             self._tell()
-
-
-_watched: list[Callable[[], int]] = []
-
-
-def _compiling() -> bool:
-    """Whether a loop is being compiled for this machine, which happens only the first time."""
-    if "numba.core.dispatcher" not in sys.modules:
-        return False
-    if not _watched:
-        _watched.append(watched_compiler())
-    return _watched[0]() > 0
 
 
 def main() -> None:
