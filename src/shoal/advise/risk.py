@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.special_uniques import SpecialUniques, special_uniques
+from shoal.advise.special_uniques import SpecialUniques, alone_in, special_uniques
 from shoal.auditor.linked.labels import Exposure, exposures, view_of
 from shoal.connectors.files import write_table
 from shoal.data import notebook, person_names
@@ -340,12 +340,7 @@ def singled_out(keys: np.ndarray, people: np.ndarray | None = None) -> int:
         ordered = np.sort(keys)
         begins = np.append(np.append(True, ordered[1:] != ordered[:-1]), True)
         return int((begins[1:] & begins[:-1]).sum())
-    if not len(keys):
-        return 0
-    order = np.argsort(keys)
-    starts, whose = _starts(keys[order]), people[order]
-    first, last = np.minimum.reduceat(whose, starts), np.maximum.reduceat(whose, starts)
-    return int((np.bincount(first[first == last].astype(np.int64)) > 0).sum())
+    return np.count_nonzero(np.bincount(people[alone_in(keys, people)]))
 
 
 def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndarray:
@@ -356,7 +351,8 @@ def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndar
     if not len(keys):
         return np.zeros(0, dtype=np.int64)
     order = np.argsort(keys)
-    starts = _starts(keys[order])
+    ordered = keys[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     rows = np.diff(np.append(starts, len(keys)))
     if people is None:
         sizes = np.empty(len(keys), dtype=np.int64)
@@ -370,10 +366,6 @@ def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndar
     smallest = np.full(int(people.max()) + 1, len(keys), dtype=np.int64)
     np.minimum.at(smallest, whose, sizes)
     return smallest
-
-
-def _starts(ordered: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
 
 
 # What others could know of the people in a table, as codes: equal where it is the same to them.

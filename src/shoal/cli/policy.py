@@ -175,12 +175,8 @@ def match(
         found = match_hierarchies(
             data, folder, policy, read=files_options(read)[0], progress=progress
         )
-    if as_json:
-        content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
-        typer.echo(json.dumps(content, indent=2))
-        return
-    for line in match_lines(found):
-        typer.echo(printable(line))
+    content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
+    answer(content, lambda _: match_lines(found), as_json)
 
 
 @hierarchies.command("edit")
