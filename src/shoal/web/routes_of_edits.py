@@ -306,11 +306,11 @@ MAKERS = {
 
 
 async def hierarchies_screen(
-    server: Server, number: int | None, folder: str, shown: Context | None = None
+    server: Server, number: int | None, folder: str, part: Context
 ) -> Context:
     """The columns that others could know, one of them in full; a folder of tables matched.
 
-    shown: which part of its tree: `find`, a page `p`, the number `at` of the node to be changed.
+    part: of its tree: `find`, a page `p`, the number `at` of the node to be changed.
     """
     project = server.project
     names, attributes = project.columns, project.attributes
@@ -336,7 +336,6 @@ async def hierarchies_screen(
         return context
     of_table = _asked(server, project.policy)
     asked = {**of_table, "attribute": own}
-    part = shown or {}
     levels: list[Context] = []
     settings = {*context["settings"]}
     is_ranged = bool(settings & {"type", "order", "domain"})
