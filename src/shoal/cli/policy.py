@@ -197,8 +197,7 @@ def edit(
     from shoal.data.hierarchies.table import read_hierarchy, table_text, write_hierarchy
 
     asked = [_edit(text) for text in edits]
-    inputs = [str(table), data]
-    options.check_outputs(output, inputs=inputs, replace=replace)
+    options.check_outputs(output, inputs=[table, data], replace=replace)
     hierarchy = read_hierarchy(table)
     if any("rare" in one for one in asked):
         counts = _counts(data, column, files_options(read)[0])
@@ -275,7 +274,7 @@ def profile(
 
     asked = None if policy is None else Overrides(k=k, read=files.read).policy(policy)
     read_as, quasi = files.reading, names(qi)
-    options.check_outputs(records, inputs=[input_path, str(policy)])
+    options.check_outputs(records, inputs=[input_path, policy])
     if records is not None and Path(records).exists():  # private, so that none is overwritten
         raise InputError(f"output '{records}': is there already; name a new file")
     if asked is not None and asked.model.is_linked:
