@@ -126,12 +126,7 @@ class Risk(notebook.Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """All figures but those of single records, as JSON can hold them."""
-        asked = (
-            {}
-            if self.k is None
-            else {"below_k": self.below(self.k), "most_classes": self.most_classes(self.k)}
-        )
-        return {
+        found = {
             "schema": SCHEMA,
             "rows": self.rows,
             "people": self.people,
@@ -139,24 +134,28 @@ class Risk(notebook.Figures):
             "quasi": list(self.quasi),
             "k": self.k,
             "lone": self.lone,
-            **asked,
+            "below_k": None if self.k is None else self.below(self.k),
+            "most_classes": None if self.k is None else self.most_classes(self.k),
             "sets": [{"size": size, "people": people} for size, people in self.sets.items()],
             "columns": {
                 name: {"alone": self.alone[name], "without": self.without[name]}
                 for name in self.quasi
             },
             "if_known": dict(self.if_known),
-            **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
-            **({} if self.alone_by_counts is None else {"alone_by_counts": self.alone_by_counts}),
-            **({} if self.special is None else {"special": self.special.to_dict()}),
-            **({} if self.individual_risk is None else {"individual_risk": self.individual_risk}),
-            **({} if self.alone_by_weight is None else {"alone_by_weight": self._named()}),
+            "exposed": [one.report() for one in self.exposed] or None,
+            "alone_by_counts": self.alone_by_counts,
+            "special": None if self.special is None else self.special.to_dict(),
+            "individual_risk": self.individual_risk,
+            "alone_by_weight": self._named(),
         }
+        return {name: value for name, value in found.items() if value is not None or name == "k"}
 
-    def _named(self) -> dict[str, float | None]:
+    def _named(self) -> dict[str, float | None] | None:
         """How likely who is alone is re-identified in the population, by the sample's weights."""
         risks = self.alone_by_weight
-        if risks is None or not len(risks):
+        if risks is None:
+            return None
+        if not len(risks):
             return {"mean": None, "max": None}
         return {"mean": float(risks.mean()), "max": float(risks.max())}
 

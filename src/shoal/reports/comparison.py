@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.advise import comparison
 from shoal.advise.compare import compare as measure_all
-from shoal.advise.comparison import Row
+from shoal.advise.comparison import Row, percent
 from shoal.data import notebook
 from shoal.data.language import gettext
 from shoal.errors import InputError
@@ -87,7 +87,7 @@ def _content(comparison: Measured) -> pages.Content:
         "publish": _publish(comparison),
         "tables": [comparison_table.columns(comparison), comparison_table.more_columns(comparison)],
         "ranked": {k: comparison.ranked(k) for k in comparison.ks},
-        "percent": comparison_table.percent,
+        "percent": percent,
         "curves": [
             (curves.caption, chart_of(curves, comparison))
             for curves in CHARTS
