@@ -31,7 +31,6 @@ from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, 
 
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
-    from shoal.data.certificate import Certificate
     from shoal.data.certificate_shape import BesideReport
     from shoal.policy.binding.linked_files import LinkedSource
     from shoal.policy.problem import LinkedProblem
