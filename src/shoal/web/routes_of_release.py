@@ -30,22 +30,11 @@ from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
-from shoal.web import job, policy_text, sign_off
+from shoal.web import job, policy_text, project, sign_off
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shows, takes
 from shoal.web.policy_text import Context, sha256, written
-from shoal.web.project import (
-    CERTIFICATE,
-    DATA,
-    DRAFT,
-    PACK,
-    RELEASE,
-    TABLES,
-    Run,
-    certificate_of,
-    data_in,
-    tables_in,
-)
+from shoal.web.project import RELEASE, Run
 from shoal.web.server import Server
 from shoal.web.sign_off import PEOPLE, Overlap, overlaps, unjudged
 
@@ -133,11 +122,11 @@ def _decided(server: Server, run: Run) -> Context:
     given["accepted"] = {one: words for one, words in accepted.items() if one in found}
     reasons = given.get("attributes") or {}
     given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
-    ledgers, project = ledgers_of(server, run), server.project
+    ledgers, in_commands = ledgers_of(server, run), server.project.in_commands
     known = [
-        project.in_commands(certificate_of(data_in(project.folder / other.name)))
+        in_commands(project.certificate_of(project.data_in(server.project.folder / other.name)))
         if (ledger := ledgers.get(other.name)) is None
-        else project.in_commands(ledger.last)
+        else in_commands(ledger.last)
         for other in others_of(server, run)
     ]
     if known:
@@ -401,7 +390,7 @@ def _why(given: Context, name: str) -> str:
 async def release_screen(server: Server) -> Context:
     """The last draft at the gate."""
     run = server.project.last_draft
-    data = f"runs/{run.name}/{run.data.name}" if run else DRAFT
+    data = f"runs/{run.name}/{run.data.name}" if run else project.DRAFT
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
     profile = profile_of(server)
@@ -429,7 +418,7 @@ async def release_screen(server: Server) -> Context:
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     released = sign_off.released_as(server.project, run)
     leaves = folder / (released or "")
-    paths = [*leaves.glob("*.*"), *(leaves / TABLES).glob("*.*")] if released else []
+    paths = [*leaves.glob("*.*"), *(leaves / project.TABLES).glob("*.*")] if released else []
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
@@ -484,7 +473,7 @@ async def release_screen(server: Server) -> Context:
         "released": released,
         "tried": release_tried(server),
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
-        "pack": PACK,
+        "pack": project.PACK,
         "people": server.project.people_name,
         "to_keep": [name for name in files if name.startswith("dossier.")],
         "attacks": ranked(stated, given.get("accepted") or {}),
@@ -509,7 +498,7 @@ async def release_screen(server: Server) -> Context:
 
 def _listed(release: Path) -> Context:
     """A release by its certificate, with its rows, of several tables in all of them."""
-    stated: Context = policy_text.json_of(certificate_of(data_in(release)), {})
+    stated: Context = policy_text.json_of(project.certificate_of(project.data_in(release)), {})
     rows = (stated.get("records") or {}).get("out")
     if tables := stated.get("tables"):
         rows = sum(table["rows"]["published"] for table in tables)
@@ -518,11 +507,11 @@ def _listed(release: Path) -> Context:
 
 def _will_be_written(run: Run | None) -> list[str]:
     """The files of a release, by their names in its folder."""
-    data = [f"{DATA}", f"{DATA}.certificate.json"]
+    data = [f"{project.DATA}", f"{project.DATA}.certificate.json"]
     if run is not None and run.data.is_dir():
-        names = [path.name for path in tables_in(run.data)]
-        data = [f"{TABLES}/{name}" for name in (*names, CERTIFICATE)]
-    return [*data, "report.html, dossier.html", "dossier.json, policy.yaml", PACK]
+        names = [path.name for path in project.tables_in(run.data)]
+        data = [f"{project.TABLES}/{name}" for name in (*names, project.CERTIFICATE)]
+    return [*data, "report.html, dossier.html", "dossier.json, policy.yaml", project.PACK]
 
 
 def profile_of(server: Server) -> str:
