@@ -92,12 +92,12 @@ class Server:
         path = self.project.table
         return [] if path is None else stamp_of(path)
 
-    async def policy_look(self, name: str, **more: Any) -> Context | None:
+    async def policy_look(self, name: str) -> Context | None:
         """A kept look at the table by the policy; None while it is counted. Raises Refused."""
         key = self.table_key()
         if key is None:
             return None
-        asked = {**key, "policy": self.project.policy, "base": str(self.project.folder), **more}
+        asked = {**key, "policy": self.project.policy, "base": str(self.project.folder)}
         return await self.desk.soon(name, stamp=[self.stamp(), self.hierarchies_sha()], **asked)
 
     def hierarchies_sha(self) -> str:
