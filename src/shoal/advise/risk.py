@@ -339,7 +339,7 @@ def singled_out(keys: np.ndarray, people: np.ndarray | None = None) -> int:
         ordered = np.sort(keys)
         begins = np.append(np.append(True, ordered[1:] != ordered[:-1]), True)
         return int((begins[1:] & begins[:-1]).sum())
-    return np.count_nonzero(np.bincount(people[alone_in(keys, people)]))
+    return int((np.bincount(people[alone_in(keys, people)]) > 0).sum())
 
 
 def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndarray:

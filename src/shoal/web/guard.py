@@ -66,8 +66,8 @@ class Guard:
             return
         sender = _with_headers(send)
         headers = _Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
-        app: App = self._app
-        form, cookie = None, headers.cookie(COOKIE)
+        app, cookie = self._app, headers.cookie(COOKIE)
+        form: Form | None = None
         if refusal := self._refusal(scope, headers):
             app = refusal
         elif (body := await _body(receive, headers)) is None:

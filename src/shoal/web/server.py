@@ -316,7 +316,8 @@ class Server:
         return list(rows.values())
 
     def keep_rows(self, key: str, rows: list[Context]) -> None:
-        kept = {**policy_text.json_of(self._compared, {}), key: rows}
+        kept: dict[str, list[Context]] = policy_text.json_of(self._compared, {})
+        kept[key] = rows
         policy_text.write(self._compared, json.dumps(dict(list(kept.items())[-10:])))
 
     @property
