@@ -37,7 +37,7 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
     if asked.table and not policy.model.is_linked:
         raise InputError("--table: is of linked tables; name them under 'tables' in the policy")
     if asked.dry_run:
-        return _estimate(asked, policy, run)
+        return _estimate(asked, run)
     if policy.model.is_linked:
         return _publish_linked(asked, policy, run)
     if output == "-" and run.as_json:
@@ -114,12 +114,13 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
         say(f"wrote {printable(listed([asked.output, trace, run.report]))}")
 
 
-def _estimate(asked: PublishCommand, policy: "Policy", run: options.ThreadedRun) -> None:
+def _estimate(asked: PublishCommand, run: options.ThreadedRun) -> None:
     """Shows what the publication would take."""
     from shoal.advise.estimate import estimate_of
     from shoal.policy.options import tables
     from shoal.reports.advice_in_words import estimate_lines
 
+    policy = asked.overrides.policy(asked.policy)
     Figures(as_json=run.as_json, quiet=run.quiet).show(
         lambda progress: estimate_of(
             asked.input_path,
