@@ -14,7 +14,6 @@ from shoal.connectors.traces import write_trace
 from shoal.samples import survey
 from shoal.web.frame import percent
 from shoal.web.looks import Looks
-from shoal.web.pictures import comparison_key, rows_now, store
 from shoal.web.sign_off import TRACE
 
 
@@ -217,13 +216,13 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     page = opened.until("/compare", "The same as a table", 300)
     if opened.server.jobs.open:
         opened.post(f"/jobs/{opened.server.jobs.open[0].id}/cancel")
-    kept = len(rows_now(opened.server))
+    kept = len(opened.server.measured_rows())
     assert kept >= 1
     opened.get("/compare")
     opened.send("compare-form")
     page = opened.until("/compare", "Measure what is missing", 300)
-    assert len(rows_now(opened.server)) > kept or kept > 30
-    row = next(r for r in rows_now(opened.server) if r["holds"] and r["k"] == 5)
+    assert len(opened.server.measured_rows()) > kept or kept > 30
+    row = next(r for r in opened.server.measured_rows() if r["holds"] and r["k"] == 5)
     page = opened.get(f"/compare?m={row['label']}&k=5")
     assert f"{row['label']}, k = 5" in page.words
     opened.send("use")
@@ -239,7 +238,8 @@ ROW = {"label": "mondrian", "k": 4, "holds": True, "reason": "", "classes": 60, 
 def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     server = opened.server
     draft(opened, k="4")
-    store(server, comparison_key(server), [{**ROW, "suppressed": 0, "loss": 0.2, "promises": []}])
+    row = {**ROW, "suppressed": 0, "loss": 0.2, "promises": []}
+    server.keep_rows(server.comparison_key(), [row])
     before = server.project.policy_text
     opened.get("/compare")
     opened.send("try-global")  # a draft, never an edit
@@ -271,10 +271,10 @@ def test_a_step_is_ticked_when_somebody_has_looked_at_it(opened):
 def test_measured_points_stay_when_one_of_them_is_used(opened):
     project = opened.server.project
     opened.post("/hierarchies/1", do="no_value", value="-", base=project.policy_sha)
-    before = comparison_key(opened.server)
+    before = opened.server.comparison_key()
     opened.edit("method", method="mondrian:cut=median", k="5")
     assert project.policy["method"]["name"] == "mondrian"
-    assert comparison_key(opened.server) == before
+    assert opened.server.comparison_key() == before
 
 
 def test_a_refusal_offers_the_nearest_of_every_promise_it_names(opened):

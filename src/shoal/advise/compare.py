@@ -14,7 +14,6 @@ import numpy as np
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.methods import (
     Asked,
-    Unsuited,
     checked_ks,
     label_of,
     proposed_methods,
@@ -94,8 +93,7 @@ def compare(
     if attack and policy.model.is_linked:
         raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
-    unsuited: list[Unsuited] = []
-    policies = None if methods is None else with_methods(policy, methods, unsuited)
+    asked_for = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):
@@ -106,7 +104,7 @@ def compare(
         ground = _LinkedGround.of(frame, LinkedProblem(policy))
     else:
         ground = _Ground.of(cast(Source, frame), policy, progress)
-    policies = proposed_methods(ground.policy) if policies is None else policies
+    policies, unsuited = asked_for or (proposed_methods(ground.policy), [])
     settings = [_Setting(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
     settings = [setting for setting in settings if (setting.label, setting.k) not in skip]
     firsts = [*{setting.label: setting for setting in reversed(settings)}.values()][::-1]

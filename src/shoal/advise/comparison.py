@@ -301,18 +301,18 @@ def _seconds(row: Row) -> float:
 
 def _least(best: Row, others: Sequence[Row], compared: int, k: int | None) -> str:
     if compared == 1:
-        return f"no other method was compared; it loses {_percent(best.loss)} of the detail"
+        return f"no other method was compared; it loses {percent(best.loss)} of the detail"
     if not others:
-        return f"it alone keeps every promise, and loses {_percent(best.loss)} of the detail"
+        return f"it alone keeps every promise, and loses {percent(best.loss)} of the detail"
     return (
         f"of {len(others) + 1} methods that keep every promise it loses least,"
-        f" {_percent(best.loss)} of the detail; next is {_with_loss(others[0], k)}"
+        f" {percent(best.loss)} of the detail; next is {_with_loss(others[0], k)}"
     )
 
 
 def _faster(chosen: Row, best: Row, k: int | None) -> str:
     return (
-        f"it keeps every promise, too, and loses {_percent(chosen.loss)} of the detail, hardly more"
+        f"it keeps every promise, too, and loses {percent(chosen.loss)} of the detail, hardly more"
         f" than {_with_loss(best, k)}; it takes {_seconds(chosen):.2g} instead of"
         f" {_seconds(best):.2g} CPU seconds"
     )
@@ -320,11 +320,11 @@ def _faster(chosen: Row, best: Row, k: int | None) -> str:
 
 def _with_loss(row: Row, k: int | None) -> str:
     """A method with what it loses, and at which k where that is not the one advised about."""
-    return f"{row.label} with {_percent(row.loss)}" + (f" at k = {row.k}" if row.k != k else "")
+    return f"{row.label} with {percent(row.loss)}" + (f" at k = {row.k}" if row.k != k else "")
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f} %"
 
 
 # What attacks found on a release, in the few numbers that methods are compared by.

@@ -131,12 +131,9 @@ class Unsuited:
     reason: str
 
 
-def with_methods(
-    policy: Policy, methods: Sequence[Asked], unsuited: list[Unsuited] | None = None
-) -> list[Policy]:
-    """The policy with each of the methods; raises InputError with every finding about them.
-
-    unsuited: takes the methods that can't keep what the policy promises, which are findings else.
+def with_methods(policy: Policy, methods: Sequence[Asked]) -> tuple[list[Policy], list[Unsuited]]:
+    """The policy with each of the methods, and those that can't keep what it promises; raises
+    InputError with every finding about the others.
     """
     if isinstance(methods, str) or not isinstance(methods, Collection) or not len(methods):
         raise InputError(
@@ -152,29 +149,28 @@ def with_methods(
             if method.verb == verb_of(policy.model)
             and not (method.renders_two_tables or method.is_comparator or name in own)
         ]
-    policies: list[Policy] = []
-    seen: set[Any] = set()
+    policies: dict[Any, Policy] = {}
+    unsuited: list[Unsuited] = []
     findings: list[str] = []
     for asked in methods:
         try:
             chosen = changed(policy, {"method": asked})
         except InputError as unfit:
-            named = None if unsuited is None else _known(asked, verb_of(policy.model))
-            if unsuited is None or named is None:
+            if (named := _known(asked, verb_of(policy.model))) is None:
                 findings += unfit.said
             else:
                 unsuited.append(Unsuited(*named, "; ".join(unfit.said)))
             continue
         try:
-            if _identity(chosen) in seen:
-                named_twice = label_of(chosen)
-                raise InputError(f"methods: '{named_twice}' is asked for twice; name it once")
-            seen.add(_identity(chosen))
-            policies.append(chosen)
+            identity = _identity(chosen)
         except InputError as unfit:
             findings += unfit.said
+            continue
+        if identity in policies:
+            findings.append(f"methods: '{label_of(chosen)}' is asked for twice; name it once")
+        policies[identity] = chosen
     InputError.raise_for(findings)
-    return policies
+    return list(policies.values()), unsuited
 
 
 def _known(asked: Asked, verb: str) -> tuple[str, Mapping[str, Any]] | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.special_uniques import SpecialUniques, special_uniques
+from shoal.advise.special_uniques import SpecialUniques, alone_in, special_uniques
 from shoal.auditor.linked.labels import Exposure, exposures, view_of
 from shoal.connectors.files import write_table
 from shoal.data import notebook, person_names
@@ -126,12 +126,7 @@ class Risk(notebook.Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """All figures but those of single records, as JSON can hold them."""
-        asked = (
-            {}
-            if self.k is None
-            else {"below_k": self.below(self.k), "most_classes": self.most_classes(self.k)}
-        )
-        return {
+        found = {
             "schema": SCHEMA,
             "rows": self.rows,
             "people": self.people,
@@ -139,24 +134,28 @@ class Risk(notebook.Figures):
             "quasi": list(self.quasi),
             "k": self.k,
             "lone": self.lone,
-            **asked,
+            "below_k": None if self.k is None else self.below(self.k),
+            "most_classes": None if self.k is None else self.most_classes(self.k),
             "sets": [{"size": size, "people": people} for size, people in self.sets.items()],
             "columns": {
                 name: {"alone": self.alone[name], "without": self.without[name]}
                 for name in self.quasi
             },
             "if_known": dict(self.if_known),
-            **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
-            **({} if self.alone_by_counts is None else {"alone_by_counts": self.alone_by_counts}),
-            **({} if self.special is None else {"special": self.special.to_dict()}),
-            **({} if self.individual_risk is None else {"individual_risk": self.individual_risk}),
-            **({} if self.alone_by_weight is None else {"alone_by_weight": self._named()}),
+            "exposed": [one.report() for one in self.exposed] or None,
+            "alone_by_counts": self.alone_by_counts,
+            "special": None if self.special is None else self.special.to_dict(),
+            "individual_risk": self.individual_risk,
+            "alone_by_weight": self._named(),
         }
+        return {name: value for name, value in found.items() if value is not None or name == "k"}
 
-    def _named(self) -> dict[str, float | None]:
+    def _named(self) -> dict[str, float | None] | None:
         """How likely who is alone is re-identified in the population, by the sample's weights."""
         risks = self.alone_by_weight
-        if risks is None or not len(risks):
+        if risks is None:
+            return None
+        if not len(risks):
             return {"mean": None, "max": None}
         return {"mean": float(risks.mean()), "max": float(risks.max())}
 
@@ -340,12 +339,7 @@ def singled_out(keys: np.ndarray, people: np.ndarray | None = None) -> int:
         ordered = np.sort(keys)
         begins = np.append(np.append(True, ordered[1:] != ordered[:-1]), True)
         return int((begins[1:] & begins[:-1]).sum())
-    if not len(keys):
-        return 0
-    order = np.argsort(keys)
-    starts, whose = _starts(keys[order]), people[order]
-    first, last = np.minimum.reduceat(whose, starts), np.maximum.reduceat(whose, starts)
-    return int((np.bincount(first[first == last].astype(np.int64)) > 0).sum())
+    return int((np.bincount(people[alone_in(keys, people)]) > 0).sum())
 
 
 def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndarray:
@@ -356,7 +350,8 @@ def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndar
     if not len(keys):
         return np.zeros(0, dtype=np.int64)
     order = np.argsort(keys)
-    starts = _starts(keys[order])
+    ordered = keys[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     rows = np.diff(np.append(starts, len(keys)))
     if people is None:
         sizes = np.empty(len(keys), dtype=np.int64)
@@ -370,10 +365,6 @@ def smallest_sets(keys: np.ndarray, people: np.ndarray | None = None) -> np.ndar
     smallest = np.full(int(people.max()) + 1, len(keys), dtype=np.int64)
     np.minimum.at(smallest, whose, sizes)
     return smallest
-
-
-def _starts(ordered: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
 
 
 # What others could know of the people in a table, as codes: equal where it is the same to them.

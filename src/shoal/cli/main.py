@@ -32,31 +32,31 @@ from shoal.data.language import printable
 from shoal.errors import STOPS, InputError, ShoalError, is_full, system_error
 from shoal.version import VERSION
 
-# in the order of the help
 PANELS = {
-    "Publish": ("publish", "republish", "stream", "fuse", "party"),
-    "Prepare": ("policy", "hierarchies", "profile", "compare"),
-    "Check": ("audit", "verify", "attack", "stream-status", "ledger"),
-    "Hand on": ("dossier", "sign"),
-    "Tools": ("ui", "methods", "sample", "warmup"),
+    "Publish": {
+        "publish": "publish",
+        "republish": "republish",
+        "stream": "republish",
+        "fuse": "fuse",
+        "party": "fuse",
+    },
+    "Prepare": dict.fromkeys(("policy", "hierarchies", "profile", "compare"), "policy"),
+    "Check": {
+        "audit": "audit",
+        "verify": "verify",
+        "attack": "audit",
+        "stream-status": "republish",
+        "ledger": "republish",
+    },
+    "Hand on": dict.fromkeys(("dossier", "sign"), "verify"),
+    "Tools": dict.fromkeys(("ui", "methods", "sample", "warmup"), "machine"),
 }
-PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+"""In the order of the help: the verbs of each panel, each with the file that it stands in."""
+PANEL_OF = {name: panel for panel, verbs in PANELS.items() for name in verbs}
+FILE_OF = {name: file for verbs in PANELS.values() for name, file in verbs.items()}
 VERBS = tuple(PANEL_OF)
 GROUPS = ("party", "policy", "hierarchies", "ledger")
 """Verbs that have commands of their own."""
-
-_BESIDE = {
-    "attack": "audit",
-    "dossier": "verify",
-    "stream": "republish",
-    "stream_status": "republish",
-    "ledger": "republish",
-    "party": "fuse",
-    **dict.fromkeys(("profile", "compare", "hierarchies"), "policy"),
-    "sign": "verify",
-    **dict.fromkeys(("ui", "methods", "sample", "warmup"), "machine"),
-}
-"""Verbs that stand in the file of another."""
 
 
 class Verbs(TyperGroup):
@@ -103,25 +103,23 @@ class _Built(Mapping[str, Any]):
 
 @cache
 def _built(name: str, markup: Any) -> Any:
-    function = name.replace("-", "_")
-    module = import_module(f"shoal.cli.{_BESIDE.get(function, function)}")
+    verb = getattr(import_module(f"shoal.cli.{FILE_OF[name]}"), name.replace("-", "_"))
+    if name not in GROUPS:
+        return _brought(verb, name, markup, PANEL_OF[name])
+    for one in verb.registered_commands:
+        one.callback = options.command(one.callback)
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
-    panel = PANEL_OF[name]
-    verb = getattr(module, function)
-    if name in GROUPS:
-        for one in verb.registered_commands:
-            one.callback = options.command(one.callback)
-        alone.add_typer(verb, name=name, rich_help_panel=panel)
-    else:
-        alone.command(name, rich_help_panel=panel)(options.command(verb))
+    alone.add_typer(verb, name=name, rich_help_panel=PANEL_OF[name])
     return _command_of(alone, name)
 
 
 @cache
-def _brought(function: Callable[..., Any], name: str, markup: Any) -> Any:
-    """The command that a function of another package makes."""
+def _brought(
+    function: Callable[..., Any], name: str, markup: Any, panel: str = "Of other packages"
+) -> Any:
+    """The command that a function makes."""
     alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
-    alone.command(name, rich_help_panel="Of other packages")(options.command(function))
+    alone.command(name, rich_help_panel=panel)(options.command(function))
     return _command_of(alone, name)
 
 

@@ -178,7 +178,7 @@ def check_page(page: Path | None, option: str = "--report") -> None:
 
 def check_outputs(
     *outputs: Path | str | None,
-    inputs: Sequence[str | None],
+    inputs: Sequence[Path | str | None],
     report: Path | None = None,
     replace: bool = True,
     release: str | None = None,

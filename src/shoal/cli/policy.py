@@ -175,12 +175,8 @@ def match(
         found = match_hierarchies(
             data, folder, policy, read=files_options(read)[0], progress=progress
         )
-    if as_json:
-        content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
-        typer.echo(json.dumps(content, indent=2))
-        return
-    for line in match_lines(found):
-        typer.echo(printable(line))
+    content = {"schema": SCHEMA, "files": [one.to_dict() for one in found]}
+    answer(content, lambda _: match_lines(found), as_json)
 
 
 @hierarchies.command("edit")
@@ -201,8 +197,7 @@ def edit(
     from shoal.data.hierarchies.table import read_hierarchy, table_text, write_hierarchy
 
     asked = [_edit(text) for text in edits]
-    inputs = [str(table), data]
-    options.check_outputs(output, inputs=inputs, replace=replace)
+    options.check_outputs(output, inputs=[table, data], replace=replace)
     hierarchy = read_hierarchy(table)
     if any("rare" in one for one in asked):
         counts = _counts(data, column, files_options(read)[0])
@@ -279,7 +274,7 @@ def profile(
 
     asked = None if policy is None else Overrides(k=k, read=files.read).policy(policy)
     read_as, quasi = files.reading, names(qi)
-    options.check_outputs(records, inputs=[input_path, str(policy)])
+    options.check_outputs(records, inputs=[input_path, policy])
     if records is not None and Path(records).exists():  # private, so that none is overwritten
         raise InputError(f"output '{records}': is there already; name a new file")
     if asked is not None and asked.model.is_linked:

@@ -17,14 +17,13 @@ import typer
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import Request, option
-from shoal.data.progress import COMPILING, Progress, counted, watched_compiler
+from shoal.data.progress import COMPILING, CompilerWatch, Progress, counted
 from shoal.data.warnings import GRAVE, ReleaseWarning
 from shoal.errors import InputError, ShoalError
 
 PATIENCE = 1.5  # seconds of silence before progress shows
 REPEAT = 10.0  # seconds until a stage that lasts is said again
 FAILS = "DOES NOT HOLD"
-COMPILER = "numba.core.dispatcher"
 
 
 @contextmanager
@@ -51,7 +50,7 @@ class _Watcher(threading.Thread):
         self._stage, self._told = "starting", ""
         self._since = self._told_at = time.monotonic()
         self._over = threading.Event()
-        self._compiling: Callable[[], int] | None = None
+        self._compiler = CompilerWatch()
 
     def enter(self, stage: str, done: int | None = None, total: int | None = None) -> None:
         self._stage = counted(stage, done, total)
@@ -69,13 +68,7 @@ class _Watcher(threading.Thread):
             self._tell()
 
     def _doing(self) -> str:
-        if self._compiling is None and COMPILER in sys.modules:  # else nothing compiles, or not yet
-            self._compiling = watched_compiler()
-        return (
-            f"{self._stage}; {COMPILING}"
-            if self._compiling is not None and self._compiling() > 0
-            else self._stage
-        )
+        return f"{self._stage}; {COMPILING}" if self._compiler.is_compiling else self._stage
 
     def _spin(self) -> None:
         from rich.console import Console

@@ -1,5 +1,6 @@
 """shoal publish"""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.cli import options
@@ -41,14 +42,13 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
         return _publish_linked(asked, policy, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    inputs = [asked.input_path, output, Location(output).certificate, *policy.files]
-    if policy.is_in_two_tables:
-        inputs.append(sensitive_path(output))
-    inputs += asked.attacks.files
+    second = sensitive_path(output) if policy.is_in_two_tables else None
+    written = [output, second, Location(output).certificate]
+    inputs: list[Path | str | None] = [asked.input_path, *written]
+    inputs += [*policy.files, *asked.attacks.files]
     options.check_outputs(given.plan, inputs=inputs, release=output)
-    inputs += [] if given.plan is None else [given.plan]
-    options.check_outputs(report=report, inputs=inputs, release=output)
-    inputs.append(str(report))
+    options.check_outputs(report=report, inputs=[*inputs, given.plan], release=output)
+    inputs += [given.plan, report]
     options.check_outputs(given.trace, inputs=inputs, replace=given.replace, release=output)
     refuse_whole({"--report": report}, asked.input_path)
     with shown(run.quiet) as progress:
@@ -66,10 +66,9 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
         say(f"shoal: {printable(sentence)}")
     if not (run.as_json or run.quiet):
         saved = None if given.plan is None or outcome.draft.plan is None else given.plan
-        second = sensitive_path(output) if policy.is_in_two_tables else None
-        released = [] if output == "-" else [output, second, Location(output).certificate]
-        written = [*released, saved, given.trace, report]
-        say(summary(outcome.certificate, listed(written) or None))
+        released = [] if output == "-" else written
+        files = listed([*released, saved, given.trace, report])
+        say(summary(outcome.certificate, files or None))
         if "attacks" in outcome.certificate:
             show_attacks(outcome.certificate)
         if "beside" in outcome.certificate:

@@ -189,7 +189,8 @@ def dossier(asked: DossierRequest, quiet: bool = options.QUIET) -> None:
         from shoal.connectors.location import Location
 
         proof = asked.certificate or Location(asked.released).certificate
-        inputs = [asked.released, str(proof), str(asked.context), asked.original, asked.trace]
+        inputs: list[Path | str | None] = [asked.released, proof, asked.context]
+        inputs += [asked.original, asked.trace]
         inputs += [] if policy is None else policy.files
         options.check_page(asked.output, "-o")
         written = asked.output, json_path(asked.output)

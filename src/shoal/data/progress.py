@@ -70,6 +70,22 @@ def _takes_counts(progress: Progress) -> bool:
 # Whether loops are being compiled now, so that a person who waits learns why.
 
 
+COMPILER = "numba.core.dispatcher"
+
+
+class CompilerWatch:
+    """Whether Numba compiles something, as soon as it is loaded, which this does not do."""
+
+    def __init__(self) -> None:
+        self._compiling: Callable[[], int] | None = None
+
+    @property
+    def is_compiling(self) -> bool:
+        if self._compiling is None and COMPILER in sys.modules:
+            self._compiling = watched_compiler()
+        return self._compiling is not None and self._compiling() > 0
+
+
 def watched_compiler() -> Callable[[], int]:
     """A function that tells how many functions Numba is compiling now; what comes from its cache is
     not compiled.

@@ -29,18 +29,28 @@ LEGEND = gettext(
     " the release, or than by chance where nobody else was tried; “some” is less, “some at most”"
     " perhaps nothing, “too few to tell” perhaps much."
 )
-QUESTIONS = (
-    gettext("Can somebody be singled out?"),
-    gettext("Can a record be linked to a person?"),
-    gettext("Can a sensitive value be inferred?"),
-    gettext("Can it be told who is in the release?"),
-    gettext("What do earlier releases add?"),
-    gettext("What does the method give away?"),
+
+
+class Question(NamedTuple):
+    """What attacks answer. harm: of what they find, the worst first: a person is found, a private
+    value of theirs is learned, it is known who is in the release, cells are known.
+    """
+
+    text: str
+    harm: int
+    attacks: tuple[str, ...]
+
+
+SINGLED_OUT = Question(gettext("Can somebody be singled out?"), 0, ("singling-out",))
+LINKED = Question(
+    gettext("Can a record be linked to a person?"), 0, ("linkability", "order", "population")
 )
-HARMS = (0, 0, 1, 2, 1, 3)
-"""What each question's findings harm, the worst first: a person is found, a private value of theirs
-is learned, it is known who is in the release, cells are known.
-"""
+INFERRED = Question(gettext("Can a sensitive value be inferred?"), 1, ("inference",))
+MEMBER = Question(gettext("Can it be told who is in the release?"), 2, ("membership",))
+TOGETHER = Question(gettext("What do earlier releases add?"), 1, ("intersection",))
+METHOD = Question(gettext("What does the method give away?"), 3, ("minimality",))
+QUESTIONS = (SINGLED_OUT, LINKED, INFERRED, MEMBER, TOGETHER, METHOD)
+
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
@@ -73,7 +83,7 @@ class Row:
     gain, where another row's share is judged by it.
     """
 
-    question: str
+    question: Question
     label: str
     sentence: str
     member: Number = None
@@ -214,25 +224,14 @@ def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows += [*_by("membership", _member(found, counted)), *_by("minimality", _method(found))]
     rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
-    left_out = (one for one in OF if one[1] in skipped)
-    rows += [Row(of, name, "", why=skipped[name], attack=name) for of, name in left_out]
+    left_out = ((one, name) for one in QUESTIONS for name in one.attacks if name in skipped)
+    rows += [Row(one, name, "", why=skipped[name], attack=name) for one, name in left_out]
     rows = [replace(row, among=counted) if row.among == PEOPLE else row for row in rows]
     return sorted(rows, key=lambda row: QUESTIONS.index(row.question))
 
 
 def _by(attack: str, rows: Iterator[Row]) -> Iterator[Row]:
     return (replace(row, attack=attack) for row in rows)
-
-
-# attacks that may be skipped, and the question that they would have answered
-OF = (
-    (QUESTIONS[0], "singling-out"),
-    (QUESTIONS[1], "linkability"),
-    (QUESTIONS[1], "order"),
-    (QUESTIONS[1], "population"),
-    (QUESTIONS[4], "intersection"),
-    (QUESTIONS[5], "minimality"),
-)
 
 
 def acceptance(certificate: Certificate, row: Row) -> AcceptedReport | None:
@@ -295,16 +294,12 @@ PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
 PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
 COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
 """Of the worst that an attack found; of every other answer it is green."""
-ASKED = dict(
-    zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)
-)
-"""The question that an attack answers."""
 
 
 def worst_of(certificate: Certificate, attack: str) -> str:
     """The worst that was found to the question of an attack, in a word; empty without one."""
-    question = ASKED.get(attack)
-    return next((row.word for row in worst_first(certificate) if row.question == question), "")
+    rows = worst_first(certificate)
+    return next((row.word for row in rows if attack in row.question.attacks), "")
 
 
 class Finding(NamedTuple):
@@ -370,8 +365,7 @@ def worst_first(certificate: Certificate) -> list[Row]:
     """The rows that matter most first: by how much was found, what it harms, and the gain."""
 
     def place(row: Row) -> tuple[int, int, float]:
-        harm = HARMS[QUESTIONS.index(row.question)]
-        return PLACES[row.word], harm, -(_parts(row.number)[0] or 0.0)
+        return PLACES[row.word], row.question.harm, -(_parts(row.number)[0] or 0.0)
 
     return sorted(rows_of(certificate), key=place)
 
@@ -410,14 +404,14 @@ def _singled_out(found: Findings) -> Iterator[Row]:
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
     gain = None if found_share is None or by_chance is None else found_share - by_chance
     how: Findings = {"chance": chance, "gain": gain, "helps": "ends_gain", "among": TRIES}
-    yield Row(QUESTIONS[0], label, sentence, values, **how)
+    yield Row(SINGLED_OUT, label, sentence, values, **how)
     sentence = gettext(
         "whoever looks for somebody at the least or greatest value that a class shows finds exactly"
         " one person"
     )
     label, why = gettext("the end of a range"), attack.get("why")
     shares = attack["isolate"], attack["control"], attack["interior"], attack["gain"]
-    yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why, among=TRIES)
+    yield Row(SINGLED_OUT, label, sentence, *shares, "ends_gain", why=why, among=TRIES)
     for name, share in attack["alone"].items():
         known = shown = name
         if name == ALL_PLAIN:
@@ -428,7 +422,7 @@ def _singled_out(found: Findings) -> Iterator[Row]:
             name=known,
         )
         label = gettext("alone with {name}", name=shown)
-        yield Row(QUESTIONS[0], label, sentence, share, measure="alone", attribute=name)
+        yield Row(SINGLED_OUT, label, sentence, share, measure="alone", attribute=name)
 
 
 def _linked(found: Findings) -> Iterator[Row]:
@@ -443,7 +437,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             asked: Findings = {"measure": "linkage" if one is attack else "", "helps": "linkage"}
             asked |= {"attack": "linkability"}
             label, why = gettext("finding a person's record"), one.get("why")
-            yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
+            yield Row(LINKED, label, sentence, share, chance=chance, why=why, **asked)
     order = found.get("order")
     if order is not None:
         label = gettext("finding it by its place")
@@ -454,7 +448,7 @@ def _linked(found: Findings) -> Iterator[Row]:
         shares = order["found"], order["others"], order["chance"], order["gain"]
         whom, why = gettext("trying it on others of their class"), order.get("why")
         asked = {"helps": "order", "others": whom, "attack": "order"}
-        yield Row(QUESTIONS[1], label, sentence, *shares, why=why, **asked)
+        yield Row(LINKED, label, sentence, *shares, why=why, **asked)
     around = found.get("population")
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
@@ -464,7 +458,7 @@ def _linked(found: Findings) -> Iterator[Row]:
         )
         asked = {"measure": "marketer", "among": gettext("records"), "attack": "population"}
         chance, why = around.get("baseline", {}).get("mean"), around.get("why")
-        yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
+        yield Row(LINKED, label, sentence, share, chance=chance, why=why, **asked)
 
 
 def _matched(certificate: Certificate) -> Iterator[Row]:
@@ -479,7 +473,7 @@ def _matched(certificate: Certificate) -> Iterator[Row]:
             **found,
         )
         share = found["below"] / found["tried"]
-        yield Row(QUESTIONS[1], gettext("matching people with all their rows"), sentence, share)
+        yield Row(LINKED, gettext("matching people with all their rows"), sentence, share)
 
 
 def naming_columns(certificate: Certificate) -> list[str]:
@@ -500,7 +494,7 @@ def _linked_by_names(found: Findings) -> Iterator[Row]:
         )
         label = gettext("finding a person by {names}", names=names)
         about = listed["known"][0] if len(listed["known"]) == 1 else ALL_PLAIN
-        yield Row(QUESTIONS[1], label, sentence, listed["success"], attribute=about, helps="alone")
+        yield Row(LINKED, label, sentence, listed["success"], attribute=about, helps="alone")
 
 
 def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
@@ -520,7 +514,7 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
         )
         shares = member, control, one["baseline"], one["gain"]
         why = one.get("why")
-        guesses = Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, why)
+        guesses = Row(INFERRED, label, sentence, *shares, "inference_gain", name, why)
         yield guesses
         sentence = gettext(
             "whoever finds their class is nearly certain of their {name}: at least 90 % {have_it}"
@@ -534,7 +528,7 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
         # whoever guesses a number as well of strangers learns little, however sure they are
         if near and float("-inf") < _gain_of(one) <= (_parts(share)[0] or 0.0):
             asked |= {"gain": one["gain"], "guesses": guesses}
-        yield Row(QUESTIONS[2], label, sentence, share, **asked)
+        yield Row(INFERRED, label, sentence, share, **asked)
 
 
 def _gain_of(attacker: Findings) -> float:
@@ -561,7 +555,7 @@ def _by_class(found: Findings) -> Iterator[Row]:
         )
         share, label = one["lifted"], gettext("{name} ten times as likely", name=name)
         asked: Findings = {"measure": "lifted", "attribute": name, "why": one.get("why")}
-        yield Row(QUESTIONS[2], label, sentence, share, attack="skewness", **asked)
+        yield Row(INFERRED, label, sentence, share, attack="skewness", **asked)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
             "whoever finds their class knows their {name}, since all of it have the same", name=name
@@ -570,7 +564,7 @@ def _by_class(found: Findings) -> Iterator[Row]:
         why = one.get("why") if share is None else None  # else it is about what is similar
         asked = {"measure": "homogeneous", "attribute": name, "why": why}
         asked |= {"attack": "homogeneity", "chance": one["chance"]}
-        yield Row(QUESTIONS[2], label, sentence, share, **asked)
+        yield Row(INFERRED, label, sentence, share, **asked)
 
 
 def _member(found: Findings, counted: str) -> Iterator[Row]:
@@ -579,7 +573,7 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
         return
     advantage = attack["advantage"]
     if advantage is None:
-        yield Row(QUESTIONS[3], "membership", "", measure="membership", why=attack["why"])
+        yield Row(MEMBER, "membership", "", measure="membership", why=attack["why"])
         return
     share = _parts(advantage)[0]
     above = 100 * max(share or 0, 0)
@@ -593,7 +587,7 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
         more=more,
     )
     asked: Findings = {"measure": "membership", "others": gettext("its false alarms")}
-    yield Row(QUESTIONS[3], "membership", sentence, gain=advantage, **asked)
+    yield Row(MEMBER, "membership", sentence, gain=advantage, **asked)
 
 
 def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
@@ -603,7 +597,7 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
     k = next((p["asked"] for p in certificate["promises"] if p["model"] == "k-anonymity"), None)
     linked = attack["linked"]
     if linked is None:
-        yield Row(QUESTIONS[4], "intersection", "", why=attack["why"])
+        yield Row(TOGETHER, "intersection", "", why=attack["why"])
         return
     earlier = attack["releases"] - 1
     others = (
@@ -614,7 +608,7 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
     shares = [linked["below_k"], *(one["certain"] for one in linked["attributes"].values())]
     if all(share is None or share["share"] is None for share in shares):
         why = gettext("nobody who is shown here is shown in {others}, too", others=others)
-        yield Row(QUESTIONS[4], "intersection", "", why=why)
+        yield Row(TOGETHER, "intersection", "", why=why)
         return
     if linked["below_k"] is not None:
         sentence = gettext(
@@ -624,7 +618,7 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
             k=k,
         )
         label = gettext("among fewer than {k}", k=k)
-        yield Row(QUESTIONS[4], label, sentence, linked["below_k"], helps="alone_after")
+        yield Row(TOGETHER, label, sentence, linked["below_k"], helps="alone_after")
     yield from _sure_together(attack["linked"], others, attack["applies"] == "unlinked")
     if attack["applies"] == "unlinked":
         yield from _sure_together(attack["unlinked"], others)
@@ -645,7 +639,7 @@ def _sure_together(found: Findings, others: str, knows_rows: bool = False) -> It
                 "whoever also has {others} is sure of their {name}", others=others, name=name
             )
         )
-        yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
+        yield Row(TOGETHER, label, sentence, share, measure="certain_after", attribute=name)
 
 
 def _method(found: Findings) -> Iterator[Row]:
@@ -655,7 +649,7 @@ def _method(found: Findings) -> Iterator[Row]:
     label, share = gettext("a true value worked out"), attack["implied"]
     sentence = gettext("whoever knows the method works out a true value, though not whose")
     cells, why = gettext("coarsened cells"), attack.get("why")
-    yield Row(QUESTIONS[5], label, sentence, share, measure="implied", why=why, among=cells)
+    yield Row(METHOD, label, sentence, share, measure="implied", why=why, among=cells)
     for name, one in (attack.get("replay") or {}).items():
         if isinstance(one, Mapping) and (share := one.get("excluded")) is not None:
             label = gettext("ways of {name}", name=name)
@@ -664,7 +658,7 @@ def _method(found: Findings) -> Iterator[Row]:
                 name=name,
             )
             asked = {"measure": "excluded", "attribute": name, "among": gettext("ways")}
-            yield Row(QUESTIONS[5], label, sentence, share, **asked)
+            yield Row(METHOD, label, sentence, share, **asked)
 
 
 def _parts(number: Number) -> tuple[float | None, list[float] | None]:
@@ -710,7 +704,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
     rows = rows_of(certificate)
     return [
         {
-            "question": question,
+            "question": question.text,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
             or [_cells(certificate, _not_tried(certificate, question))],
         }
@@ -718,14 +712,14 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
     ]
 
 
-def _not_tried(certificate: Certificate, question: str) -> Row:
+def _not_tried(certificate: Certificate, question: Question) -> Row:
     """The row of a question that no attack was tried on; of linked tables, people are matched
     alone.
     """
-    if certificate.get("linked") and question != QUESTIONS[1]:
+    if certificate.get("linked") and question != LINKED:
         return Row(question, gettext("not tried"), "", why=NONE_ON_LINKED)
     reasons = _reasons(certificate)
-    whys = (reasons[name] for of, name in OF if of == question and name in reasons)
+    whys = (reasons[name] for name in question.attacks if name in reasons)
     return Row(question, gettext("not tried"), "", why=next(whys, NOT_ASKED))
 
 

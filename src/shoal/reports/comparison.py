@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
 from shoal.advise import comparison
 from shoal.advise.compare import compare as measure_all
-from shoal.advise.comparison import Row
+from shoal.advise.comparison import Row, percent
 from shoal.data import notebook
 from shoal.data.language import gettext
 from shoal.errors import InputError
@@ -87,7 +87,7 @@ def _content(comparison: Measured) -> pages.Content:
         "publish": _publish(comparison),
         "tables": [comparison_table.columns(comparison), comparison_table.more_columns(comparison)],
         "ranked": {k: comparison.ranked(k) for k in comparison.ks},
-        "percent": comparison_table.percent,
+        "percent": percent,
         "curves": [
             (curves.caption, chart_of(curves, comparison))
             for curves in CHARTS
@@ -229,17 +229,12 @@ def chart_of(curves: Curves, comparison: Measured) -> charts.Chart:
     if bounds:  # what lies above them is shaded
         above = charts.line_of([*ks, ks[-1], ks[0]], [*bounds, y.high, y.high])
         shapes.append(charts.Shape(above, "grid", opacity=0.5))
-    for i, found in enumerate(points.values()):
+    for colour, marker, found in zip(COLOURS, MARKERS, points.values(), strict=False):
         curve = charts.line_of([*found], [*found.values()])
-        shapes.append(charts.Shape(curve, width=1.5, **style(i)))
+        shapes.append(charts.Shape(curve, colour, width=1.5, marker=marker))
     shapes += leaders
     room = 25 + max((charts.text_width(name.words) for name in names), default=0)
     return charts.Chart(curves.title, _told(curves, points), HEIGHT, x, y, shapes, names, room)
-
-
-def style(i: int) -> dict[str, Any]:
-    """Colour and marker of the curve of this number."""
-    return {"colour": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
 
 
 def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, float]:
@@ -266,8 +261,8 @@ def _names(
     leaders, texts = [], []
     for (i, _, end), lines, place in zip(named, names, places, strict=True):
         at = y.number_at(place)
-        leader, colour = charts.line_of([end[0], beside], [end[1], at]), style(i)["colour"]
-        leaders.append(charts.Shape(leader, colour, width=0.6, opacity=0.5, is_dashed=True))
+        leader = charts.line_of([end[0], beside], [end[1], at])
+        leaders.append(charts.Shape(leader, COLOURS[i], width=0.6, opacity=0.5, is_dashed=True))
         # a thin letter needs more contrast than a curve
         texts.append(charts.Text(beside, at, "\n".join(lines), 7))
     return leaders, texts

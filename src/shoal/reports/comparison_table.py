@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shoal.advise.comparison import Comparison, Row, most_gained
+from shoal.advise.comparison import Comparison, Row, most_gained, percent
 from shoal.data.language import gettext, printable_lines
 from shoal.data.warnings import fault_sentences
 from shoal.reports.attacks import interval_text
@@ -121,10 +121,6 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 # Figures in words
-
-
-def percent(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.2f} %"
 
 
 def _whole(value: float | None) -> str:

@@ -35,7 +35,7 @@ from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import checked, guard, policy_text, result, routes_of_edits, routes_of_release, watch
 from shoal.web.edits import one, whole
-from shoal.web.frame import frame, page, plain_page, shows
+from shoal.web.frame import form_of, frame, page, plain_page, shows
 from shoal.web.project import Busy, Project
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
@@ -53,7 +53,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
     """The page of a project. second: whether a second `shoal ui` may have a new link."""
 
     async def new_link(request: Request) -> Response:
-        if not second(one(routes_of_edits.form_of(request), "secret")):
+        if not second(one(form_of(request), "secret")):
             return PlainTextResponse("", 401)
         return PlainTextResponse(opening_page(server))
 
@@ -61,7 +61,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/", home),
         Route(guard.ENTER, enter, methods=["POST"]),
         Route(guard.LINK, new_link, methods=["POST"]),
-        Route("/open", opened),
+        Route("/open", shows(open_screen, "t")),
         Route("/columns", shows(columns_screen, "q", "p")),
         Route("/promises", shows(promises_screen)),
         Route("/runs/{run}/report", report),
@@ -116,7 +116,7 @@ def opening_page(server: Server) -> str:
 async def enter(request: Request) -> Response:
     """A token for a cookie; the page it answers with leads on, as a Strict cookie needs."""
     try:
-        cookie = request.app.state.server.door.enter(one(routes_of_edits.form_of(request), "token"))
+        cookie = request.app.state.server.door.enter(one(form_of(request), "token"))
     except guard.TooManyTries:
         return PlainTextResponse(gettext("Too many tries. Wait a minute."), 429)
     if cookie is None:
@@ -153,11 +153,6 @@ async def home(request: Request) -> Response:
     if server.project.runs:
         place = "/result"
     return RedirectResponse(place, 303)
-
-
-async def opened(request: Request) -> Response:
-    folder = request.query_params.get("t", "")
-    return page(request, await open_screen(request.app.state.server, folder))
 
 
 async def report(request: Request) -> Response:
@@ -258,12 +253,13 @@ async def refused(request: Request, error: Exception) -> Response:
     more = error.said[1:] if isinstance(error, InputError) else getattr(error, "findings", ())
     said = {"message": str(error.args[0]), "findings": list(more)}
     context = await frame(request.app.state.server, "problem", gettext("Not done"))
-    return page(request, context | {"heading": context["title"], "error": said}, 422)
+    return page(request, context | {"heading": context["title"], "error": said, "http_status": 422})
 
 
 async def missing(request: Request, error: Exception) -> Response:
     context = await frame(request.app.state.server, "problem", gettext("Not found"))
-    return page(request, context | {"heading": gettext("There is no such page")}, 404)
+    heading = gettext("There is no such page")
+    return page(request, context | {"heading": heading, "http_status": 404})
 
 
 async def broken(request: Request, error: Exception) -> Response:

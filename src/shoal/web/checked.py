@@ -9,8 +9,6 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.connectors.formats import SUFFIXES
@@ -19,8 +17,8 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
-from shoal.web import edits, pictures, policy_text, project, routes_of_edits, work
-from shoal.web.frame import frame, shows
+from shoal.web import edits, pictures, policy_text, project, work
+from shoal.web.frame import frame, shows, takes
 from shoal.web.policy_text import Context, only_changes
 from shoal.web.server import Server
 
@@ -30,12 +28,12 @@ GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 async def compare_screen(server: Server, method: str, k: str, levels: str = "") -> Context:
     """The points, one of them chosen, and the same as a table. levels: of a global recoding."""
     project = server.project
-    ks = ",".join(map(str, pictures.asked_ks(server)))
+    ks = ",".join(map(str, server.asked_ks()))
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
-    rows = pictures.rows_now(server)
+    rows = server.measured_rows()
     known = [row for row in rows if row["loss"] is not None]
     wanted = method, edits.whole(k)
-    own_k = pictures.required_k(server)
+    own_k = project.required_k
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
     at = chosen["k"] if chosen else own_k
@@ -51,9 +49,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "is_current": is_current and at == own_k,
         "chart": pictures.frontier(known, own_k, chosen) if known else None,
         "unreachable": [row for row in rows if row["loss"] is None],
-        "broken": [row for row in rows if row["holds"] is False],
         "running": any(job.kind == "compare" for job in server.jobs.open),
-        "done": len(rows),
         "lattice": await lattice_context(server, levels) if rows else None,
         "last_run": project.last_draft,
         "global_label": None if project.is_several else GLOBAL,
@@ -236,16 +232,15 @@ def released_below(start: Path) -> list[str]:
     return found[:MOST_LISTED]
 
 
-async def started(request: Request) -> Response:
+async def started(server: Server, form: edits.Form) -> str:
     """Begins a check of the file that a form names."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     named = edits.one(form, "typed") or edits.one(form, "path")
     asked: Context = {"named": named, "file": of_release(named, server.project.start)}
     for field in FIELDS:
         given = edits.one(form, field)
         asked[field] = _within(given, server.project.start) if given else None
     server.start("verify", edits.one(form, "once"), **asked, stamps=_stamps(asked))
-    return RedirectResponse("/check", 303)
+    return "/check"
 
 
 def _within(named: str, start: Path) -> str:
@@ -351,5 +346,5 @@ FIGURES = (
 ROUTES = [
     Route("/compare", shows(compare_screen, "m", "k", "at")),
     Route("/check", shows(check_screen)),
-    Route("/check", started, methods=["POST"]),
+    Route("/check", takes(started), methods=["POST"]),
 ]

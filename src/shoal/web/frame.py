@@ -11,15 +11,15 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, Undefined
 from markupsafe import Markup, escape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import asks_who
 from shoal.reports.pages import known_of_linked, known_text, translate
-from shoal.web import pictures, several, sign_off, work
-from shoal.web.edits import said_of, subject_of
+from shoal.web import several, sign_off, work
+from shoal.web.edits import Form, said_of, subject_of
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
 
@@ -196,7 +196,7 @@ def steps(server: Server, checked: Context | None) -> list[Context]:
     found = ngettext("{count} grave finding", "{count} grave findings", grave)
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
-    measured = len(pictures.rows_now(server)) if has_table else 0
+    measured = len(server.measured_rows()) if has_table else 0
     size = gettext("{rows:,} rows", rows=rows) if has_table and rows else ""
     compared = gettext("{measured} measured", measured=measured) if measured else ""
     said = asked if open_questions else found if grave else ""
@@ -334,8 +334,10 @@ def yaml_line(line: str) -> Markup:
     return escape(printable(line))
 
 
-def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
-    """A screen by the template of its name, with what every one of them carries."""
+def page(request: Request, context: Context) -> HTMLResponse:
+    """A screen by the template of its name, with what every one of them carries, and the status
+    that its context names.
+    """
     server = request.app.state.server
     notices = list(server.notices)
     if request.method == "GET":
@@ -350,7 +352,8 @@ def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
         "table_changed": server.table_key() is not None
         and server.project.about.get("stamp") not in (None, server.stamp()),
     }
-    return HTMLResponse(plain_page(f"{context['screen']}.html.j2", **shared | context), status)
+    content = plain_page(f"{context['screen']}.html.j2", **shared | context)
+    return HTMLResponse(content, context.get("http_status", 200))
 
 
 def shows(
@@ -366,6 +369,26 @@ def shows(
         return page(request, context)
 
     return shown
+
+
+def form_of(request: Request) -> Form:
+    form: Form = request.scope["state"]["form"]
+    return form
+
+
+def takes(
+    done_with: Callable[..., Awaitable[str | Context]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """The route of a form. done_with: what is done with it, by the server, the form, and what its
+    path names; returns where it leads, or what it shows.
+    """
+
+    async def taken(request: Request) -> Response:
+        server, form = request.app.state.server, form_of(request)
+        found = await done_with(server, form, **request.path_params)
+        return RedirectResponse(found, 303) if isinstance(found, str) else page(request, found)
+
+    return taken
 
 
 def plain_page(template: str, **context: Any) -> str:

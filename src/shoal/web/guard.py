@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
 
 from shoal.data.language import gettext
 
@@ -60,32 +61,24 @@ class Guard:
         self._app, self._door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
         sender = _with_headers(send)
         headers = _Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
-        refusal = self._refusal(scope, headers)
-        if refusal:
-            await _refuse(sender, *refusal)
-            return
-        body = await _body(receive, headers)
-        if body is None:
-            await _refuse(sender, 413, gettext("This is more than a form holds."))
-            return
-        form = _fields(body, headers)
-        cookie = headers.cookie(COOKIE)
-        if scope["method"] == "POST" and not self._is_ours(scope, cookie, form):
-            await _refuse(
-                sender, 403, gettext("This form is of an earlier visit. Load the page again.")
-            )
-            return
-        state = scope.setdefault("state", {})
-        state["form"], state["cookie"] = form or {}, cookie
-        await self._app(scope, _replayed(body, receive), sender)
+        app, cookie = self._app, headers.cookie(COOKIE)
+        form: Form | None = None
+        if refusal := self._refusal(scope, headers):
+            app = refusal
+        elif (body := await _body(receive, headers)) is None:
+            app = PlainTextResponse(gettext("This is more than a form holds."), 413)
+        else:
+            form = _fields(body, headers)
+            if scope["method"] == "POST" and not self._is_ours(scope, cookie, form):
+                said = gettext("This form is of an earlier visit. Load the page again.")
+                app = PlainTextResponse(said, 403)
+        scope.setdefault("state", {}).update(form=form or {}, cookie=cookie)
+        await app(scope, receive, sender)
 
     def _is_ours(self, scope: Scope, cookie: str | None, form: Form | None) -> bool:
         """Whether a form has the key of its browser, or opens the door by a secret of its own."""
@@ -95,29 +88,32 @@ class Guard:
         own = self._door.form_key(str(cookie))
         return form is not None and hmac.compare_digest(own.encode(), key.encode())
 
-    def _refusal(self, scope: Scope, headers: "_Headers") -> tuple[int, str] | None:
-        """Why a request goes no further: a status and a sentence; None where it may."""
+    def _refusal(self, scope: Scope, headers: "_Headers") -> PlainTextResponse | None:
+        """The answer to a request that goes no further; None where it may."""
         if headers.getlist("host") != [self._door.address]:
-            return 400, ""  # a name that leads here was not given by us
+            return PlainTextResponse("", 400)  # a name that leads here was not given by us
         if is_stranger(scope.get("client"), (self._door.host, self._door.port)):
-            return 403, gettext("The page is for the account that has opened it.")
+            said = gettext("The page is for the account that has opened it.")
+            return PlainTextResponse(said, 403)
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return 405, ""
+            return PlainTextResponse("", 405)
         if scope["path"] in (ENTER, LINK) and scope["method"] == "POST":
             return None
         if not self._door.knows(headers.cookie(COOKIE)):
-            return 401, gettext(
+            said = gettext(
                 "Not open. Type shoal ui in a shell: it opens this page in your browser."
             )
+            return PlainTextResponse(said, 401)
         # a request that has none of these headers was made by no page
         site = headers.last("sec-fetch-site")
         if scope["method"] == "POST":
             is_ours = headers.getlist("origin") == [self._door.origin]
             if not is_ours or site not in (None, "same-origin"):
-                return 403, gettext("Only a form of this page can change something.")
+                said = gettext("Only a form of this page can change something.")
+                return PlainTextResponse(said, 403)
             return None
         if site not in (None, "same-origin", "none"):
-            return 403, gettext("Another page asked for this.")
+            return PlainTextResponse(gettext("Another page asked for this."), 403)
         return None
 
 
@@ -164,20 +160,6 @@ def _fields(body: bytes, headers: _Headers) -> dict[str, list[str]] | None:
     return fields
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body once more, and then what the connection says."""
-    is_given = False
-
-    async def again() -> Message:
-        nonlocal is_given
-        if not is_given:
-            is_given = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return again
-
-
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -188,16 +170,6 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sent
-
-
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = sentence.encode()
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", b"%d" % len(body)),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 # Whose process is at the other end of a connection: on Linux, the system knows.

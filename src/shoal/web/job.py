@@ -22,7 +22,7 @@ from shoal.connectors.dialect import Dialect
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
-from shoal.data.progress import watched_compiler
+from shoal.data.progress import CompilerWatch
 from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
 from shoal.errors import InputError, ShoalError
 from shoal.policy import registry
@@ -30,7 +30,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
 from shoal.web import project, sign_off
-from shoal.web.policy_text import json_of
+from shoal.web.policy_text import json_of, stamp_of
 from shoal.web.sign_off import trace_of
 from shoal.web.work import Line, end_with_the_server, said
 
@@ -49,6 +49,7 @@ class _Stages:
     def __init__(self, line: Line) -> None:
         self._line, self._begun = line, monotonic()
         self._now: dict[str, Any] = {"stage": "starting"}
+        self._compiler = CompilerWatch()
         self._lock = threading.Lock()
         threading.Thread(target=self._beat, daemon=True).start()
 
@@ -60,7 +61,7 @@ class _Stages:
     def _tell(self) -> None:
         with self._lock:
             now = dict(self._now)
-        now["compiling"] = _compiling()
+        now["compiling"] = self._compiler.is_compiling  # which happens only the first time
         self._line.send({**now, "seconds": round(monotonic() - self._begun, 1)})
 
     def _beat(self) -> None:
@@ -69,24 +70,14 @@ class _Stages:
             self._tell()
 
 
-_watched: list[Callable[[], int]] = []
-
-
-def _compiling() -> bool:
-    """Whether a loop is being compiled for this machine, which happens only the first time."""
-    if "numba.core.dispatcher" not in sys.modules:
-        return False
-    if not _watched:
-        _watched.append(watched_compiler())
-    return _watched[0]() > 0
-
-
 def main() -> None:
     line = Line()
     asked = json.loads(sys.stdin.buffer.readline())
     end_with_the_server()
     tell = _Stages(line)
     try:
+        if "base" in asked:  # it is about a draft
+            asked["policy"] = Policy.from_dict(asked["policy"], asked["base"])
         found = JOBS[asked["kind"]](asked, tell, line)
     except Exception as error:  # the server says which
         found = said(error)
@@ -100,11 +91,9 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.tables import request
     from shoal.tables.publish import publish_file
 
-    folder = Path(asked["folder"])
-    policy = Policy.from_dict(asked["policy"], asked["base"])
-    explained = {"explain": policy.recodes_globally}
+    folder, policy = Path(asked["folder"]), asked["policy"]
     options = request.publish_options(
-        explained | asked["options"] | {"trace": folder / project.TRACE}
+        {"explain": policy.recodes_globally} | asked["options"] | {"trace": folder / project.TRACE}
     )
     if policy.model.is_linked:
         request.refuse_for_linked(request.of_one_table(options))
@@ -113,7 +102,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     outcome = publish_file(asked["table"], policy, str(folder / project.DATA), wanted)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
-    _keep_people(asked, outcome, policy)
+    _keep_people(asked, outcome)
     measured = measured_of(outcome, policy)
     drawn = distributions_of(measured, drawn_of(losses_of(measured)))
     _keep_shown(folder, drawn, _paid(measured))
@@ -127,7 +116,7 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     from shoal.reports.linked import linked_distributions
 
     tables, trace = folder / project.TABLES, folder / project.TRACE
-    policy = Policy.from_dict(asked["policy"], asked["base"])
+    policy = asked["policy"]
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
     tell(gettext("drawing the report"))
     _keep_shown(folder, linked_distributions(found.audit, LinkedProblem(policy)), {})
@@ -153,8 +142,7 @@ def _draw_several(asked: Asked, certificate: Certificate, path: Path, heading: H
 
     kept: Asked = json_of(Path(asked["folder"]) / project.SHOWN, {})
     drawn = [*map(Distribution.of, kept.get("distributions", ()))]
-    model = Policy.from_dict(asked["policy"], asked["base"]).model
-    write_linked_report(certificate, model, path, heading, drawn)
+    write_linked_report(certificate, asked["policy"].model, path, heading, drawn)
 
 
 def _certified_last(folder: Path) -> None:
@@ -170,13 +158,13 @@ def _heading(folder: Path) -> Any:
     return Heading.of(project.data_in(folder).name, context if context.is_file() else None)
 
 
-def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
+def _keep_people(asked: Asked, outcome: Any) -> None:
     """Who is in which class, by keyed hashes, so that a later draft can be judged beside this."""
     from shoal.attacks.beside.others import Audited, OtherRelease
 
     draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.asked, draft.truth)
-    own = Audited(result, OtherRelease(release=folder / project.DATA), policy)
+    own = Audited(result, OtherRelease(release=folder / project.DATA), asked["policy"])
     with suppress(InputError):  # nobody can be found again where the policy names no subject
         sign_off.keep(
             folder / sign_off.PEOPLE,
@@ -198,10 +186,9 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What each column of a draft costs the others."""
     from shoal.advise.marginal import marginal
 
-    policy = Policy.from_dict(asked["policy"], asked["base"])
     found = marginal(
         asked["table"],
-        policy,
+        asked["policy"],
         on_column=lambda price: line.send({"part": price.name}),
         progress=tell,
     )
@@ -214,7 +201,7 @@ def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
 
     compare(
         asked["table"],
-        Policy.from_dict(asked["policy"], asked["base"]),
+        asked["policy"],
         ks=asked["ks"],
         on_row=lambda row: line.send({"part": "row", "row": _row(row)}),
         skip={(label, k) for label, k in asked["skip"]},
@@ -264,7 +251,7 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     from shoal.auditor.linked.audit import audit_linked
 
     stated = Certificate(json.loads((folder / project.CERTIFICATE).read_text("utf-8")))
-    policy = Policy.from_dict(asked["policy"], asked["base"])
+    policy = asked["policy"]
     again = audit_linked(folder / project.TABLES, policy, asked["table"], progress=tell).certificate
     certificate = stated.extended(
         linked={**stated["linked"], "matching": again["linked"]["matching"]},
@@ -337,8 +324,8 @@ def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     from shoal.attacks.beside.others import OtherRelease
 
     stated = Certificate(json.loads((folder / "certificate.json").read_text("utf-8")))
-    policy = Policy.from_dict(asked["policy"], asked["base"])
-    by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
+    method = stated["method"]
+    by = asked["policy"].with_method(method["name"], method["parameters"])
     return stated, OtherRelease(
         release=folder / project.DATA, policy=by, original=asked["table"], trace=trace_of(folder)
     )
@@ -359,7 +346,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
-    own, policy = project.data_in(run), Policy.from_dict(asked["policy"], asked["base"])
+    own = project.data_in(run)
     released = draft / own.name
     (shutil.copytree if own.is_dir() else shutil.copyfile)(own, released)
     shutil.copyfile(run / project.CERTIFICATE, project.certificate_of(released))
@@ -381,7 +368,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
         released,
         context=asked["context"],
         output=draft / "dossier.html",
-        policy=policy,
+        policy=asked["policy"],
         profiles=asked["profiles"],
         original=asked["table"],
         trace=None if released.is_dir() else trace_of(run),
@@ -451,7 +438,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.export import verify_ledger
     from shoal.ledgers.what_if import prospects
 
-    policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
+    policy, stamp = policy_of(Ledger(Path(asked["folder"]))), stamp_of(Path(asked["increment"]))
     tell("reading the increment")
     source = policy.tables.read_original(asked["increment"], allow_empty=True)
     found = prospects(source, policy, Path(asked["folder"]), tell)
@@ -459,7 +446,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {
         "prospects": [{name: one.report()[name] for name in kept} for one in found],
         "sha256": source.sha256,
-        "stamp": [stat.st_mtime_ns, stat.st_size],
+        "stamp": stamp,
         "head": verify_ledger(asked["folder"])[1],
     }
 

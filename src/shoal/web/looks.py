@@ -279,7 +279,8 @@ class Looks:
         if key not in self._walks:
             asked, frame = self._asked(table, policy, base)
             self._walks = {key: lattice_walk(frame, asked)}  # one at a time
-        return {**self._walks[key].around(levels), "heights": self._walks[key].heights}
+        found: Answer = self._walks[key].around(levels)
+        return found
 
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""

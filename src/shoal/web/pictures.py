@@ -1,14 +1,10 @@
 """Geometry of the page's drawings: numbers for the templates, which write SVG without any style."""
 
-import json
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 from shoal.data.language import gettext
-from shoal.web import policy_text, work
-from shoal.web.policy_text import Context, sha256, written
-from shoal.web.project import Project
+from shoal.web.policy_text import Context
 
 MOST_FISH = 30
 MOST_K = 50
@@ -150,63 +146,3 @@ def frontier(rows: Sequence[Context], k: int, chosen: Context | None) -> Context
             if share <= top
         ],
     }
-
-
-# What comparisons have measured, kept beside the project so that they can go on later.
-
-
-KS = (3, 5, 7, 10, 15, 20, 30, 50)
-
-
-class Measuring(Protocol):
-    """What points are measured of: a project, its files as they are, and the jobs that run."""
-
-    project: Project
-    jobs: work.Jobs
-
-    def stamp(self) -> list[int]: ...
-    def hierarchies_sha(self) -> str: ...
-
-
-def but_k(policy: Context) -> Context:
-    """A policy but for its k and method."""
-    promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
-    others = {key: value for key, value in policy.items() if key != "method"}
-    return {**others, "promises": promises}
-
-
-def comparison_key(server: Measuring) -> str:
-    """What measured points are about: the policy but for its k and method, and the table."""
-    text = written(dict(sorted(but_k(server.project.policy).items())))
-    return sha256(json.dumps([text, server.stamp(), server.hierarchies_sha()]))
-
-
-def stored(server: Measuring) -> dict[str, list[Context]]:
-    """Measured rows by what they are about."""
-    return policy_text.json_of(server.project.folder / ".ui" / "compared.json", {})
-
-
-def store(server: Measuring, key: str, rows: list[Context]) -> None:
-    kept = {**stored(server), key: rows}
-    path = policy_text.made(server.project.folder / ".ui") / "compared.json"
-    policy_text.write(path, json.dumps(dict(list(kept.items())[-10:])))
-
-
-def rows_now(server: Measuring) -> list[Context]:
-    """Every row that was measured, those of a comparison that runs included."""
-    key = comparison_key(server)
-    rows = {(row["label"], row["k"]): row for row in stored(server).get(key, ())}
-    for job in server.jobs.open:
-        if job.kind == "compare" and job.asked.get("about") == key:
-            rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
-    return sorted(rows.values(), key=lambda row: (row["k"], row["loss"] is None, row["loss"] or 0))
-
-
-def required_k(server: Measuring) -> int:
-    promises = server.project.policy.get("promises") or ()
-    return next((p["k"] for p in promises if p.get("model") == "k-anonymity"), 0)
-
-
-def asked_ks(server: Measuring) -> list[int]:
-    own = required_k(server)
-    return sorted({*KS, *([own] if own >= 2 else [])})

@@ -32,13 +32,6 @@ T = TypeVar("T")
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
-def rows_released(stated: Context) -> int | None:
-    """The rows that a certificate says are published, of several tables in all of them."""
-    if tables := stated.get("tables"):
-        return sum(table["rows"]["published"] for table in tables)
-    return (stated.get("records") or {}).get("out")
-
-
 class NotThere(Exception):
     """No such file that may be read: the page says 404 and not why."""
 
@@ -106,6 +99,13 @@ def within(name: str, start: Path, *, is_folder: bool = False) -> Path:
     if not (stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode)):
         raise NotThere
     return path
+
+
+def stamp_of(path: Path) -> list[int]:
+    """What changes when a file does, or one in a folder; empty where there is none."""
+    paths = sorted(path.glob("[!._]*")) if os.path.isdir(path) else [path]
+    stats = [one.stat() for one in paths if os.path.isfile(one)]
+    return [number for stat in stats for number in (stat.st_mtime_ns, stat.st_size)]
 
 
 @contextmanager

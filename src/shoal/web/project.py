@@ -176,6 +176,12 @@ class Project:
         return [name for name, own in self.attributes.items() if own.get("role") == "quasi"]
 
     @property
+    def required_k(self) -> int:
+        """The k that the policy promises; 0 without one."""
+        promises = self.policy.get("promises") or ()
+        return next((p["k"] for p in promises if p.get("model") == "k-anonymity"), 0)
+
+    @property
     def columns(self) -> list[str]:
         """The columns of the table, in its order."""
         return self.about.get("columns") or []

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from shoal.auditor.checks import K_ANONYMITY
@@ -20,11 +20,12 @@ from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import is_of_rows_alike, several_classes
 from shoal.reports.linked import entities_of, entity_picture, paid_lines, table_findings
 from shoal.reports.text import explanation_sentences
-from shoal.web import checked, pictures, policy_text, routes_of_edits, screens, sign_off, work
+from shoal.web import checked, pictures, policy_text, screens, sign_off, work
 from shoal.web.edits import Form, column_of, edited, one, whole
-from shoal.web.frame import frame, job_context, page
+from shoal.web.frame import frame, job_context, shows, takes
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
 from shoal.web.project import SHOWN, Run
+from shoal.web.routes_of_edits import back
 from shoal.web.server import Server
 
 MEASURED = {
@@ -319,17 +320,16 @@ PLACES = {"compare": "/compare", "verify": "/check"}  # where somebody stands wh
 EXPOSED, DISTORTED, ANY = "most-exposed", "most-distorted", "any"
 
 
-async def shown(request: Request) -> Response:
-    server, other = request.app.state.server, request.query_params.get("with")
-    context = await result_screen(server, request.path_params.get("run"))
+async def shown(server: Server, other: str, run: str | None = None) -> Context:
+    """A draft, beside another one where an address asks for that."""
+    context = await result_screen(server, run)
     if other and context["run"] and context["run"].state == "done":
         context["beside"] = checked.beside(context["run"], server.project.run(other))
-    return page(request, context)
+    return context
 
 
-async def jobs(request: Request) -> Response:
+async def jobs(server: Server, form: Form) -> str:
     """Starts something long; a form that is sent twice starts it once."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     if one(form, "kind") in OTHERS:
         return await OTHERS[one(form, "kind")](server, form)
     if one(form, "kind") != "draft":
@@ -341,17 +341,17 @@ async def jobs(request: Request) -> Response:
             server.notices.append(
                 gettext("The policy was changed elsewhere; look at it before a draft.")
             )
-            return routes_of_edits.back(form, "promises")
+            return back(form, "promises")
         server.project.notice_hand_edits()
         job = server.start_draft(form, read(text), text)
-    return RedirectResponse(f"/result/{job.asked['run']}", 303)
+    return f"/result/{job.asked['run']}"
 
 
-async def _priced(server: Server, form: Form) -> Response:
+async def _priced(server: Server, form: Form) -> str:
     """Measures what each column of a draft costs the others."""
     run = _of_this_table(server, form)
     server.start("marginal", one(form, "once"), run=run.name, **server.asked_of(run))
-    return RedirectResponse(f"/result/{run.name}", 303)
+    return f"/result/{run.name}"
 
 
 def _of_this_table(server: Server, form: Form) -> Run:
@@ -362,7 +362,7 @@ def _of_this_table(server: Server, form: Form) -> Run:
     return run
 
 
-async def _tried(server: Server, form: Form) -> Response:
+async def _tried(server: Server, form: Form) -> str:
     """A draft under one change of an earlier draft's policy, which stays as it is."""
     run = server.project.run(one(form, "run"))
     policy = run.policy
@@ -381,57 +381,56 @@ async def _tried(server: Server, form: Form) -> Response:
         why = gettext("tried without {name}", name=name)
         tried = {"column": server.project.numbers[name]}
     job = server.start_draft(form, changed, written(changed), why, tried)
-    return RedirectResponse(f"/result/{job.asked['run']}", 303)
+    return f"/result/{job.asked['run']}"
 
 
-async def _compared(server: Server, form: Form) -> Response:
+async def _compared(server: Server, form: Form) -> str:
     """Measures what is not measured yet of methods and values of k."""
     server.require_whole()
     if server.was_sent(one(form, "once")) is None:
-        skip = [[row["label"], row["k"]] for row in pictures.rows_now(server)]
+        skip = [[row["label"], row["k"]] for row in server.measured_rows()]
         policy = server.project.policy
         taken = sign_off.take_aside(server.project, secrets.token_hex(4))
         server.start(
             "compare",
             one(form, "once"),
-            about=pictures.comparison_key(server),
+            about=server.comparison_key(),
             table=str(server.project.table),
             policy=policy,
             base=sign_off.base_of(server.project, policy, taken),
             taken=str(taken),
-            ks=pictures.asked_ks(server),
+            ks=server.asked_ks(),
             skip=skip,
         )
-    return RedirectResponse("/compare", 303)
+    return "/compare"
 
 
-OTHERS: dict[str, Callable[[Server, Form], Awaitable[Response]]] = {
+OTHERS: dict[str, Callable[[Server, Form], Awaitable[str]]] = {
     "marginal": _priced,
     "try": _tried,
     "compare": _compared,
 }
 
 
-async def cancel(request: Request) -> Response:
-    server = request.app.state.server
-    job = server.jobs.find(request.path_params["id"])
+async def cancel(server: Server, form: Form, id: str) -> str:
+    """Ends something long."""
+    job = server.jobs.find(id)
     if job is None:
         raise policy_text.NotThere
     await server.jobs.cancel(job)
-    return RedirectResponse(PLACES.get(job.kind, "/result"), 303)
+    return PLACES.get(job.kind, "/result")
 
 
-async def rows(request: Request) -> Response:
+async def rows(server: Server, form: Form) -> Context:
     """Cells, which no address holds: the one answer to a form that is a page."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     key = server.require_table()
     first = whole(one(form, "first")) or 0
     if one(form, "run"):
         run = server.project.run(one(form, "run"))
         cells = await _rows_of(server, run, first, bool(one(form, "starred")))
-        return page(request, await result_screen(server, run.name, cells))
+        return await result_screen(server, run.name, cells)
     cells = await server.desk.look("show_rows", **key, read=server.read_options, first=first)
-    return page(request, await frame(server, "rows", gettext("Rows")) | {"cells": cells})
+    return await frame(server, "rows", gettext("Rows")) | {"cells": cells}
 
 
 async def _rows_of(server: Server, run: Run, first: int, is_starred: bool) -> Context:
@@ -448,9 +447,8 @@ async def _rows_of(server: Server, run: Run, first: int, is_starred: bool) -> Co
     return {**cells, "first": first, "next": end, "starred": is_starred}
 
 
-async def attacker(request: Request) -> Response:
+async def attacker(server: Server, form: Form) -> Context:
     """What an attacker would see of one row, on a page of its own."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _of_this_table(server, form)
     asked = one(form, "which") or one(form, "row")
     row: int | str = asked
@@ -467,21 +465,21 @@ async def attacker(request: Request) -> Response:
     # rows that are shown stay
     cells = None if first is None else await _rows_of(server, run, first, is_starred)
     context = await result_screen(server, run.name, cells)
-    return page(request, context | {"view": view, "view_fish": fish})
+    return context | {"view": view, "view_fish": fish}
 
 
-async def elsewhere(request: Request) -> Response:
+async def elsewhere(request: Request) -> RedirectResponse:
     """Where somebody is led who asks for a page that only a form gets, as by a reload."""
     return RedirectResponse("/result" if request.url.path == "/attacker" else "/columns", 303)
 
 
 ROUTES = [
-    Route("/result", shown),
-    Route("/result/{run}", shown),
-    Route("/jobs", jobs, methods=["POST"]),
-    Route("/jobs/{id}/cancel", cancel, methods=["POST"]),
-    Route("/attacker", attacker, methods=["POST"]),
-    Route("/rows", rows, methods=["POST"]),
+    Route("/result", shows(shown, "with")),
+    Route("/result/{run}", shows(shown, "with")),
+    Route("/jobs", takes(jobs), methods=["POST"]),
+    Route("/jobs/{id}/cancel", takes(cancel), methods=["POST"]),
+    Route("/attacker", takes(attacker), methods=["POST"]),
+    Route("/rows", takes(rows), methods=["POST"]),
     Route("/attacker", elsewhere),
     Route("/rows", elsewhere),
 ]

@@ -5,15 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text, screens
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with_missing
-from shoal.web.frame import FIELDS, frame, looked_now, page
+from shoal.web.frame import FIELDS, frame, looked_now, shows, takes
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Project, Stale
 from shoal.web.server import COMMENT, Server
@@ -25,61 +23,56 @@ LINE_OF = "header of "
 SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "release", "history")
 
 
-def form_of(request: Request) -> Form:
-    return request.scope["state"]["form"]
-
-
-def back(form: Form, otherwise: str) -> Response:
-    """To the screen that the form was on."""
+def back(form: Form, otherwise: str) -> str:
+    """Where the screen is that the form was on."""
     place = one(form, "back")
-    return RedirectResponse(f"/{place if place in SCREENS else otherwise}", 303)
+    return f"/{place if place in SCREENS else otherwise}"
 
 
-async def table(request: Request) -> Response:
+async def table(server: Server, form: Form) -> str | Context:
     """Opens a table below the start folder, or invents one."""
-    server, form = request.app.state.server, form_of(request)
     if one(form, "sample"):
         await server.choose_table(await _invented(server), {})
-        return RedirectResponse("/columns", 303)
+        return "/columns"
     if one(form, "again"):
         path = server.project.table
         if path is None or not path.exists():
             raise InputError("table: it is not there any more; open another one")
         several = bool(server.project.about.get("several"))
         await server.choose_table(path, server.read_options, server.sample_of, several)
-        return RedirectResponse("/open", 303)
+        return "/open"
     if one(form, "every"):
         asked = server.too_large
         if not asked:
             raise InputError("sample: no table is too large; open one first")
         await server.choose_table(Path(asked["path"]), asked["read"], asked["every"])
-        return RedirectResponse("/columns", 303)
+        return "/columns"
     named = one(form, "typed") or one(form, "path")
     if not named:
         raise InputError("table: none is chosen; mark a file or type its path")
     start, several = server.project.start, _is_several(form)
     path = policy_text.within(named, start, is_folder=several and (start / named).is_dir())
     if one(form, "look"):
-        return await _looked_into(request, form, path)
+        return await _looked_into(server, form, path)
     before = server.project.policy.get("missing_values") or []
     read = _read_of(server, form)
     try:
         await server.choose_table(path, read, several=several)
     except Refused as refused:
-        return await _looked_into(request, form, path, refused)
+        return await _looked_into(server, form, path, refused)
     if server.too_large:
-        return RedirectResponse("/open", 303)
+        return "/open"
     if "header" not in read:
         server.notices += screens.titled_lines(server)
     _set_missing(server, form, before)
-    return RedirectResponse("/columns", 303)
+    return "/columns"
 
 
 async def _looked_into(
-    request: Request, form: Form, path: Path, refused: Refused | None = None
-) -> Response:
+    server: Server, form: Form, path: Path, refused: Refused | None = None
+) -> Context:
     """The form with what was chosen, how the table begins, and why it can't be opened."""
-    server, named = request.app.state.server, one(form, "path")
+    named = one(form, "path")
     context = await screens.open_screen(server, str(Path(named).parent) if named else "")
     options = _read_of(server, form)
     asked, several = {"table": str(path), "read": options}, _is_several(form)
@@ -103,8 +96,8 @@ async def _looked_into(
     }
     if refused is not None:
         said = [screens.without_shell(line) for line in (refused.message, *refused.findings)]
-        context["error"] = {"message": said[0], "findings": said[1:]}
-    return page(request, context, 422 if refused else 200)
+        context |= {"error": {"message": said[0], "findings": said[1:]}, "http_status": 422}
+    return context
 
 
 def _is_several(form: Form) -> bool:
@@ -152,9 +145,8 @@ async def _invented(server: Server) -> Path:
     return path
 
 
-async def policy(request: Request) -> Response:
+async def policy(server: Server, form: Form) -> str | Context:
     """One edit of the policy, or 409 where it was made on another text than there is."""
-    server, form = request.app.state.server, form_of(request)
     project = server.project
     kind, base = one(form, "edit"), one(form, "base")
     try:
@@ -166,7 +158,7 @@ async def policy(request: Request) -> Response:
         if has_comments(before) and written(content) != before:
             server.notices.append(COMMENT)
     except Stale:
-        return await _conflict(request, kind, form, base)
+        return await _conflict(server, kind, form, base)
     return back(form, "columns")
 
 
@@ -182,8 +174,7 @@ def _save(
     server.project.edit(sentence, changes, base)
 
 
-async def _conflict(request: Request, kind: str, form: Form, base: str) -> Response:
-    server = request.app.state.server
+async def _conflict(server: Server, kind: str, form: Form, base: str) -> Context:
     project = server.project
     before = project.text_at(base)
     theirs: list[tuple[str, str]] = []
@@ -199,25 +190,24 @@ async def _conflict(request: Request, kind: str, form: Form, base: str) -> Respo
             others = touched_lines(plain, written(project.policy))
             can_merge = not own & others
     kept = [(n, v) for n, values in form.items() if n not in ("key", "base") for v in values]
-    context = {
+    return {
         **await frame(server, "conflict", gettext("Changed elsewhere")),
         "theirs": theirs,
         "mine": mine,
         "can_merge": can_merge and kind != "text",
         "fields": kept,
         "back": one(form, "back") if one(form, "back") in SCREENS else "columns",
+        "http_status": 409,
     }
-    return page(request, context, 409)
 
 
-async def undo(request: Request) -> Response:
+async def undo(server: Server, form: Form) -> str | Context:
     """Back one edit, or to an entry of the history."""
-    server, form = request.app.state.server, form_of(request)
     to = whole(one(form, "to"))
     if one(form, "to") and to is None:
         raise policy_text.NotThere
     if one(form, "base") != server.project.policy_sha:
-        return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
+        return await _conflict(server, "text", {**form, "text": [""]}, one(form, "base"))
     undone = server.project.undo(to) or gettext("nothing is left to undo")
     server.notices.append(f"{undone[:1].upper()}{undone[1:]}.")
     server.desk.forget()
@@ -227,27 +217,23 @@ async def undo(request: Request) -> Response:
 # Hierarchies: how each column is made coarser, its gaps, and edits of its tree.
 
 
-async def shown(request: Request) -> Response:
-    number, asked = request.path_params.get("n", ""), request.query_params
-    part = {"p": whole(asked.get("p", "")) or 1, "at": whole(asked.get("at", ""))}
-    server, folder = request.app.state.server, asked.get("f", "")
-    return page(request, await hierarchies_screen(server, whole(number), folder, part))
+async def shown(server: Server, folder: str, page: str, at: str, n: str = "") -> Context:
+    part = {"p": whole(page) or 1, "at": whole(at)}
+    return await hierarchies_screen(server, whole(n), folder, part)
 
 
-async def changed(request: Request) -> Response:
+async def changed(server: Server, form: Form, n: str) -> str | Context:
     """One edit of a column's hierarchy: a maker, a file, or a node of its tree."""
-    server, form = request.app.state.server, form_of(request)
-    project, text = server.project, request.path_params["n"]
-    names, number = project.columns, whole(text, 1)
+    project, number = server.project, whole(n, 1)
+    names = project.columns
     if number is None or number > len(names):
         raise policy_text.NotThere
     name = names[number - 1]
     if one(form, "do") == "find":  # a value, which no address holds
-        context = await hierarchies_screen(server, number, "", {"find": one(form, "find")})
-        return page(request, context)
+        return await hierarchies_screen(server, number, "", {"find": one(form, "find")})
     kind = one(form, "do")
     if kind == "how":
-        policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
+        policy, sentence = edited("how", {**form, "column": [n]}, project.policy, names)
         await server.rules.look("policy", policy=policy, base=str(project.folder))
         await _require_fit(server, name, policy)
         changes: dict[str, str | None] = {POLICY: written(policy)}
@@ -280,7 +266,7 @@ async def changed(request: Request) -> Response:
         project.edit(sentence, changes, one(form, "base"))
     except Stale:
         raise InputError("the policy was changed elsewhere; load the page again") from None
-    return RedirectResponse(f"/hierarchies/{number}", 303)
+    return f"/hierarchies/{number}"
 
 
 def _asked(server: Server, policy: Context) -> Context:
@@ -320,11 +306,11 @@ MAKERS = {
 
 
 async def hierarchies_screen(
-    server: Server, number: int | None, folder: str, shown: Context | None = None
+    server: Server, number: int | None, folder: str, part: Context
 ) -> Context:
     """The columns that others could know, one of them in full; a folder of tables matched.
 
-    shown: which part of its tree: `find`, a page `p`, the number `at` of the node to be changed.
+    part: of its tree: `find`, a page `p`, the number `at` of the node to be changed.
     """
     project = server.project
     names, attributes = project.columns, project.attributes
@@ -350,7 +336,6 @@ async def hierarchies_screen(
         return context
     of_table = _asked(server, project.policy)
     asked = {**of_table, "attribute": own}
-    part = shown or {}
     levels: list[Context] = []
     settings = {*context["settings"]}
     is_ranged = bool(settings & {"type", "order", "domain"})
@@ -467,10 +452,10 @@ def tree_edit(form: Form) -> tuple[list[Context], str]:
 
 
 ROUTES = [
-    Route("/table", table, methods=["POST"]),
-    Route("/policy", policy, methods=["POST"]),
-    Route("/undo", undo, methods=["POST"]),
-    Route("/hierarchies", shown),
-    Route("/hierarchies/{n}", shown),
-    Route("/hierarchies/{n}", changed, methods=["POST"]),
+    Route("/table", takes(table), methods=["POST"]),
+    Route("/policy", takes(policy), methods=["POST"]),
+    Route("/undo", takes(undo), methods=["POST"]),
+    Route("/hierarchies", shows(shown, "f", "p", "at")),
+    Route("/hierarchies/{n}", shows(shown, "f", "p", "at")),
+    Route("/hierarchies/{n}", takes(changed), methods=["POST"]),
 ]

@@ -6,12 +6,10 @@ import secrets
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.auditor.dossier import dossier
@@ -32,29 +30,17 @@ from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
-from shoal.web import job, policy_text, routes_of_edits, sign_off
+from shoal.web import job, policy_text, project, sign_off
 from shoal.web.edits import Form, lines_of, one
-from shoal.web.frame import frame, person_answered, release_tried, shows
+from shoal.web.frame import frame, person_answered, release_tried, shows, takes
 from shoal.web.policy_text import Context, sha256, written
-from shoal.web.project import (
-    CERTIFICATE,
-    DATA,
-    DRAFT,
-    PACK,
-    RELEASE,
-    TABLES,
-    Run,
-    certificate_of,
-    data_in,
-    tables_in,
-)
+from shoal.web.project import RELEASE, Run
 from shoal.web.server import Server
 from shoal.web.sign_off import PEOPLE, Overlap, overlaps, unjudged
 
 
-async def release(request: Request) -> Response:
+async def release(server: Server, form: Form) -> str:
     """Answers for release.yaml, attacks, or the release."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     do = one(form, "do")
     if do == "answers":
@@ -109,7 +95,7 @@ async def release(request: Request) -> Response:
         )
     else:
         raise InputError("release: there is no such form; load the page again")
-    return RedirectResponse("/release", 303)
+    return "/release"
 
 
 def _draft(server: Server, form: Form) -> Run:
@@ -136,11 +122,11 @@ def _decided(server: Server, run: Run) -> Context:
     given["accepted"] = {one: words for one, words in accepted.items() if one in found}
     reasons = given.get("attributes") or {}
     given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
-    ledgers, project = ledgers_of(server, run), server.project
+    ledgers, in_commands = ledgers_of(server, run), server.project.in_commands
     known = [
-        project.in_commands(certificate_of(data_in(project.folder / other.name)))
+        in_commands(project.certificate_of(project.data_in(server.project.folder / other.name)))
         if (ledger := ledgers.get(other.name)) is None
-        else project.in_commands(ledger.last)
+        else in_commands(ledger.last)
         for other in others_of(server, run)
     ]
     if known:
@@ -157,22 +143,19 @@ def _require_open(server: Server, run: Run) -> None:
         raise InputError("the gate is shut; nothing was released", said)
 
 
-async def sign(request: Request) -> Response:
+async def sign(server: Server, form: Form) -> str:
     """A decision over the hashes of a draft, also a refusal; or one that is typed and not sent."""
-    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     entry = {part: one(form, part) or None for part in ("name", "role", "decision", "comment")}
     if one(form, "kept"):  # on the way to something else
         policy_text.write(run.folder / sign_off.UNSIGNED, json.dumps(entry))
-        return RedirectResponse("/release", 303)
+        return "/release"
     _unchanged(server, form)
-    if entry["decision"] not in (sign_off.ACCEPT, sign_off.REJECT) or not entry["name"]:
-        raise InputError("sign-off: needs a name and a decision")
     own = sign_off.hashes(server.project, run)
+    decided = sign_off.decision(entry, own)
     if one(form, "shown") != sign_off.digest(own):
         raise InputError("sign-off: the draft is not the one that was shown; look at it again")
-    when = datetime.now().astimezone().isoformat(timespec="seconds")
-    kept = [*sign_off.signed(run), {**entry, "at": when, "hashes": own}]
+    kept = [*sign_off.signed(run), decided]
     policy_text.write(run.folder / sign_off.SIGNED, json.dumps(kept, indent=1))
     (run.folder / sign_off.UNSIGNED).unlink(missing_ok=True)
     word = gettext("accepted") if entry["decision"] == sign_off.ACCEPT else gettext("refused")
@@ -180,7 +163,7 @@ async def sign(request: Request) -> Response:
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
     )
-    return RedirectResponse("/release", 303)
+    return "/release"
 
 
 # Release: the gate, whose open points are links, the sign-off, and what moves out.
@@ -291,93 +274,77 @@ def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:
     return found
 
 
-def gate(server: Server, run: Run) -> list[Context]:
+def gate(server: Server, run: Run) -> Iterator[Context]:
     """Every condition of a release: whether it is met, what it says, where to settle it."""
-    stated, given = run.certificate, sign_off.context_of(server.project)
+    stated, given = Certificate(run.certificate), sign_off.context_of(server.project)
     own = sign_off.hashes(server.project, run)
     is_measured = stated.get("output", {}).get("sha256") == own["data"]
     holds = is_measured and all(promise["holds"] for promise in stated["promises"])
+    draft = gettext("draft {number}", number=run.number)
+    if not holds:
+        why = gettext("a promise fails") if is_measured else gettext("its file was changed")
+        draft = f"{draft}: {why}"
+    yield _condition(gettext("Every promise holds on the file"), holds, draft, "/result")
     stale = server.stale_parts(run)
-    lacking = [name for name in published(run) if not _why(given, name)]
+    changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
+    unchanged = gettext("Table, policy and hierarchies unchanged since")
+    yield _condition(unchanged, not stale, changed, "/result")
+    is_said = person_answered(server)
+    yield _condition(gettext("Who is one person is answered"), is_said, "", "/columns")
+    tried = bool(rows_of(stated))
+    which = which_tried(stated) if tried else gettext("not yet")
+    attacked = gettext("Attacks tried")
+    if stated.get("linked"):
+        attacked = gettext("People matched with all their rows")
+    yield _condition(attacked, tried, which, "#attacks")
+    points = sign_off.to_accept(run)
+    lacking = sign_off.shortcomings(points, given.get("accepted") or {})
+    open_points = [point for point, lacks in zip(points, lacking, strict=True) if lacks]
+    leaves = gettext("Accepted that {name} leaves as it is, not protected")
+    for point in points:
+        if point.column:
+            is_open = point in open_points
+            note = gettext("not yet") if is_open else ""
+            yield _condition(leaves.format(name=point.column), not is_open, note, "#accept")
+    not_accepted = sum(not point.column for point in open_points)
+    to_say = gettext("{not_accepted} open", not_accepted=not_accepted) if not_accepted else ""
+    to_say = to_say if tried else gettext("waits for the attacks")
+    grave = gettext("No other grave finding")
+    if to_say or not all(point.column for point in points):
+        grave = gettext("Other grave findings accepted in words")
+    yield _condition(grave, not to_say, to_say, "#accept" if not_accepted else "#attacks")
     asked = {
         gettext("recipient"): (given.get("recipient") or {}).get("who"),
         gettext("purpose"): given.get("purpose"),
         gettext("controls"): (given.get("controls") or {}).get("agreement"),
         gettext("review date"): given.get("review_by"),
     }
-    signer = _signer(server, run)
-    asker = server.project.about.get("asked_by")
-    changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
-    certificate = Certificate(run.certificate)
-    tried = bool(rows_of(certificate))
-    which = which_tried(certificate) if tried else gettext("not yet")
-    others = others_of(server, run)
+    left = ", ".join(name for name, value in asked.items() if not value)
+    yield _condition(gettext("Recipient, purpose, controls, review"), not left, left, "#who")
+    left = some_named([name for name in published(run) if not _why(given, name)])
+    yield _condition(gettext("A reason for every column"), not left, left, "#why")
+    others, unread = others_of(server, run), _unread(server, run)
     named = given.get("other_releases")
-    is_safe, beside = bool(named), ""
+    is_safe, said = bool(named), "" if named else gettext("not answered")
     if isinstance(named, list) and not given.get("not_judged"):
-        is_safe, beside = False, gettext("say why they could not be judged with this draft")
-    unread = _unread(server, run)
+        is_safe, said = False, gettext("say why they could not be judged with this draft")
     if others or unread:
-        is_safe, beside = _together(run, others, unread)
-    points = sign_off.to_accept(run)
-    judged = [*zip(points, sign_off.shortcomings(points, given.get("accepted") or {}), strict=True)]
-    others_grave = any(not point.column for point in points)
-    not_accepted = [point for point, lacks in judged if lacks and not point.column]
-    leaves = gettext("Accepted that {name} leaves as it is, not protected")
-    in_sight = [
-        (leaves.format(name=p.column), not lacks, gettext("not yet") if lacks else "", "#accept")
-        for p, lacks in judged
-        if p.column
-    ]
-    to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else ""
-    to_say = to_say if tried else gettext("waits for the attacks")
-    draft = gettext("draft {number}", number=run.number)
-    if not holds:
-        why = gettext("a promise fails") if is_measured else gettext("its file was changed")
-        draft = f"{draft}: {why}"
-    place = "#accept" if not_accepted else "#attacks"
-    elsewhere = "#attacks" if others or unread else "#other"
-    beside = beside if is_safe or beside else gettext("not answered")
-    signing = gettext("Signed off by somebody else") if asker else gettext("Signed off")
-    signed_by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
-    not_said = ", ".join(name for name, value in asked.items() if not value)
-    rows = [
-        (gettext("Every promise holds on the file"), holds, draft, "/result"),
-        (gettext("Table, policy and hierarchies unchanged since"), not stale, changed, "/result"),
-        (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
-        (
-            gettext("People matched with all their rows")
-            if certificate.get("linked")
-            else gettext("Attacks tried"),
-            tried,
-            which,
-            "#attacks",
-        ),
-        *in_sight,
-        (
-            gettext("Other grave findings accepted in words")
-            if others_grave or to_say
-            else gettext("No other grave finding"),
-            not to_say,
-            to_say,
-            place,
-        ),
-        (gettext("Recipient, purpose, controls, review"), not not_said, not_said, "#who"),
-        (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
-        (gettext("Other releases of these people"), is_safe, beside, elsewhere),
-        (signing, bool(signer), signed_by, "#sign"),
-    ]
-    is_broken = not (run.certificate.get("beside") or {"holds": True})["holds"]
-    return [
-        {
-            "text": text,
-            "is_met": met,
-            "note": note,
-            "href": href,
-            "is_grave": is_broken and bool(note) and note is beside,
-        }
-        for text, met, note, href in rows
-    ]
+        is_safe, said = _together(run, others, unread)
+    is_grave = bool(said) and not (stated.get("beside") or {"holds": True})["holds"]
+    place = "#attacks" if others or unread else "#other"
+    yield _condition(
+        gettext("Other releases of these people"), is_safe, said, place, is_grave=is_grave
+    )
+    signer = _signer(server, run)
+    signing = gettext("Signed off")
+    if server.project.about.get("asked_by"):
+        signing = gettext("Signed off by somebody else")
+    by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
+    yield _condition(signing, bool(signer), by, "#sign")
+
+
+def _condition(text: str, is_met: bool, note: str, href: str, is_grave: bool = False) -> Context:
+    return {"text": text, "is_met": is_met, "note": note, "href": href, "is_grave": is_grave}
 
 
 def _signer(server: Server, run: Run) -> str:
@@ -423,7 +390,7 @@ def _why(given: Context, name: str) -> str:
 async def release_screen(server: Server) -> Context:
     """The last draft at the gate."""
     run = server.project.last_draft
-    data = f"runs/{run.name}/{run.data.name}" if run else DRAFT
+    data = f"runs/{run.name}/{run.data.name}" if run else project.DRAFT
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
     profile = profile_of(server)
@@ -446,12 +413,12 @@ async def release_screen(server: Server) -> Context:
     }
     if run is None:
         return context
-    given, conditions = sign_off.context_of(server.project), gate(server, run)
+    given, conditions = sign_off.context_of(server.project), [*gate(server, run)]
     own = sign_off.hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     released = sign_off.released_as(server.project, run)
     leaves = folder / (released or "")
-    paths = [*leaves.glob("*.*"), *(leaves / TABLES).glob("*.*")] if released else []
+    paths = [*leaves.glob("*.*"), *(leaves / project.TABLES).glob("*.*")] if released else []
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
@@ -506,7 +473,7 @@ async def release_screen(server: Server) -> Context:
         "released": released,
         "tried": release_tried(server),
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
-        "pack": PACK,
+        "pack": project.PACK,
         "people": server.project.people_name,
         "to_keep": [name for name in files if name.startswith("dossier.")],
         "attacks": ranked(stated, given.get("accepted") or {}),
@@ -531,17 +498,20 @@ async def release_screen(server: Server) -> Context:
 
 def _listed(release: Path) -> Context:
     """A release by its certificate, with its rows, of several tables in all of them."""
-    stated: Context = policy_text.json_of(certificate_of(data_in(release)), {})
-    return {**stated, "name": release.name, "rows": policy_text.rows_released(stated)}
+    stated: Context = policy_text.json_of(project.certificate_of(project.data_in(release)), {})
+    rows = (stated.get("records") or {}).get("out")
+    if tables := stated.get("tables"):
+        rows = sum(table["rows"]["published"] for table in tables)
+    return {**stated, "name": release.name, "rows": rows}
 
 
 def _will_be_written(run: Run | None) -> list[str]:
     """The files of a release, by their names in its folder."""
-    data = [f"{DATA}", f"{DATA}.certificate.json"]
+    data = [f"{project.DATA}", f"{project.DATA}.certificate.json"]
     if run is not None and run.data.is_dir():
-        names = [path.name for path in tables_in(run.data)]
-        data = [f"{TABLES}/{name}" for name in (*names, CERTIFICATE)]
-    return [*data, "report.html, dossier.html", "dossier.json, policy.yaml", PACK]
+        names = [path.name for path in project.tables_in(run.data)]
+        data = [f"{project.TABLES}/{name}" for name in (*names, project.CERTIFICATE)]
+    return [*data, "report.html, dossier.html", "dossier.json, policy.yaml", project.PACK]
 
 
 def profile_of(server: Server) -> str:
@@ -709,6 +679,6 @@ SHARE_WAYS = gettext("write a share such as 0.1, 10 % or 1 in 10")
 
 ROUTES = [
     Route("/release", shows(release_screen)),
-    Route("/release", release, methods=["POST"]),
-    Route("/sign", sign, methods=["POST"]),
+    Route("/release", takes(release), methods=["POST"]),
+    Route("/sign", takes(sign), methods=["POST"]),
 ]

@@ -17,7 +17,7 @@ from shoal.web import edits, pictures, policy_text, several, work
 from shoal.web.frame import FIELDS, frame, in_fields, looked_now, person_answered, size_text
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
-from shoal.web.server import Server
+from shoal.web.server import Server, but_k
 
 PER_PAGE = 50
 MOST_LISTED = 200
@@ -336,7 +336,7 @@ async def promises_screen(server: Server) -> Context:
     project, policy = server.project, server.project.policy
     context = await frame(server, "promises", gettext("Promises"), project.publish_command)
     risk = context["risk"] or {}
-    k = pictures.required_k(server)
+    k = project.required_k
     rows = project.about.get("rows", 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
@@ -434,12 +434,12 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
 def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     """Losses that were measured under these columns, by k, of the method that most are of."""
     points: dict[str, dict[int, float]] = {}
-    own = pictures.but_k(server.project.policy)
-    for row in pictures.rows_now(server):
+    own = but_k(server.project.policy)
+    for row in server.measured_rows():
         if row["holds"]:
             points.setdefault(row["label"], {})[row["k"]] = row["loss"]
     for run in filter(server.is_of_table, server.project.runs):
-        if run.policy_text and pictures.but_k(run.policy) == own:
+        if run.policy_text and but_k(run.policy) == own:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]

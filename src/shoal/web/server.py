@@ -16,15 +16,16 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.model import header_of
-from shoal.web import guard, pictures, policy_text, sign_off
+from shoal.web import guard, policy_text, sign_off
 from shoal.web.edits import Form, one, options_of
-from shoal.web.policy_text import Context, changed_lines, sha256, written
+from shoal.web.policy_text import Context, changed_lines, sha256, stamp_of, written
 from shoal.web.project import DRAFT, EVENTS, PROJECT, Project, Run, clear_run
 from shoal.web.several import column_names, flat, people_among
 from shoal.web.work import Desk, Job, Jobs
 
 MOST_STREAMS = 8
 ONCE_KEPT = 200
+KS = (3, 5, 7, 10, 15, 20, 30, 50)
 LARGE = "8G"  # in the command for a table that is too large here
 COMMENT = gettext(
     "policy.yaml has comments. They stay in history/ as you wrote them; the page writes none."
@@ -89,16 +90,14 @@ class Server:
     def stamp(self) -> list[int]:
         """What changes when the table's file does."""
         path = self.project.table
-        if path is None or not path.exists():
-            return []
-        return _stamp(path)
+        return [] if path is None else stamp_of(path)
 
-    async def policy_look(self, name: str, **more: Any) -> Context | None:
+    async def policy_look(self, name: str) -> Context | None:
         """A kept look at the table by the policy; None while it is counted. Raises Refused."""
         key = self.table_key()
         if key is None:
             return None
-        asked = {**key, "policy": self.project.policy, "base": str(self.project.folder), **more}
+        asked = {**key, "policy": self.project.policy, "base": str(self.project.folder)}
         return await self.desk.soon(name, stamp=[self.stamp(), self.hierarchies_sha()], **asked)
 
     def hierarchies_sha(self) -> str:
@@ -145,7 +144,7 @@ class Server:
             "columns": columns,
             "bytes": found["bytes"],
             "sha256": found["sha256"],
-            "stamp": _stamp(path),
+            "stamp": stamp_of(path),
         }
         sentence = gettext("table: {name}", name=path.name)
         known = {*self.project.attributes}
@@ -281,9 +280,8 @@ class Server:
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""
-        rows = {(r["label"], r["k"]): r for r in pictures.stored(self).get(job.asked["about"], ())}
-        rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
-        pictures.store(self, job.asked["about"], list(rows.values()))
+        rows = self._rows_about(job.asked["about"], job)
+        self.keep_rows(job.asked["about"], rows)
         shutil.rmtree(job.asked["taken"], ignore_errors=True)
         if job.state == "stopped":
             self.notices.append(
@@ -291,6 +289,40 @@ class Server:
             )
         elif job.state != "done":
             self.notices.append(str(job.result.get("message")))
+
+    # What comparisons have measured, kept beside the project so that they can go on later
+
+    def asked_ks(self) -> list[int]:
+        own = self.project.required_k
+        return sorted({*KS, *([own] if own >= 2 else [])})
+
+    def comparison_key(self) -> str:
+        """What measured points are about: the policy but for its k and method, and the table."""
+        text = written(dict(sorted(but_k(self.project.policy).items())))
+        return sha256(json.dumps([text, self.stamp(), self.hierarchies_sha()]))
+
+    def measured_rows(self) -> list[Context]:
+        """Every row that was measured, those of a comparison that runs included."""
+        key, jobs = self.comparison_key(), self.jobs.open
+        own = [j for j in jobs if j.kind == "compare" and j.asked.get("about") == key]
+        rows = self._rows_about(key, *own)
+        return sorted(rows, key=lambda row: (row["k"], row["loss"] is None, row["loss"] or 0))
+
+    def _rows_about(self, key: str, *jobs: Job) -> list[Context]:
+        """The rows that are kept, and in place of them those that comparisons have measured."""
+        kept: dict[str, list[Context]] = policy_text.json_of(self._compared, {})
+        new = [event["row"] for job in jobs for event in job.events if "row" in event]
+        rows = {(row["label"], row["k"]): row for row in (*kept.get(key, ()), *new)}
+        return list(rows.values())
+
+    def keep_rows(self, key: str, rows: list[Context]) -> None:
+        kept: dict[str, list[Context]] = policy_text.json_of(self._compared, {})
+        kept[key] = rows
+        policy_text.write(self._compared, json.dumps(dict(list(kept.items())[-10:])))
+
+    @property
+    def _compared(self) -> Path:
+        return policy_text.made(self.project.folder / ".ui") / "compared.json"
 
     def _draft_ended(self, job: Job) -> None:
         run = self.project.run(job.asked["run"])
@@ -358,11 +390,11 @@ class Server:
         self.door.close()
 
 
-def _stamp(path: Path) -> list[int]:
-    """What changes when a file does, or one in a folder."""
-    paths = sorted(path.glob("[!._]*")) if path.is_dir() else [path]
-    stats = [one.stat() for one in paths if one.is_file()]
-    return [number for stat in stats for number in (stat.st_mtime_ns, stat.st_size)]
+def but_k(policy: Context) -> Context:
+    """A policy but for its k and method."""
+    promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
+    others = {key: value for key, value in policy.items() if key != "method"}
+    return {**others, "promises": promises}
 
 
 def _republished(done: Context) -> str:

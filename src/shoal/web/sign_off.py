@@ -10,7 +10,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +31,6 @@ from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, 
 
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
-    from shoal.data.certificate import Certificate
     from shoal.data.certificate_shape import BesideReport
     from shoal.policy.binding.linked_files import LinkedSource
     from shoal.policy.problem import LinkedProblem
@@ -127,6 +126,14 @@ def ask_for_releases(project: Project) -> None:
 def signed(run: Run) -> list[Context]:
     """Every decision about a draft, over which hashes."""
     return policy_text.json_of(run.folder / SIGNED, [])
+
+
+def decision(entry: Context, own: Context) -> Context:
+    """What somebody has decided over these hashes now; raises InputError without a name."""
+    if entry["decision"] not in (ACCEPT, REJECT) or not entry["name"]:
+        raise InputError("sign-off: needs a name and a decision")
+    when = datetime.now().astimezone().isoformat(timespec="seconds")
+    return {**entry, "at": when, "hashes": own}
 
 
 def hashes(project: Project, run: Run) -> Context:

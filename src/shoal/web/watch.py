@@ -1,24 +1,20 @@
 """Streams and ledgers: watched, never touched, but for the next release of a ledger."""
 
 import json
-from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from time import time
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
-from shoal.web import pictures, policy_text, work
+from shoal.web import pictures, policy_text, sign_off, work
 from shoal.web.edits import Form, one, whole
-from shoal.web.frame import frame, shows
-from shoal.web.policy_text import Context, sha256, written
-from shoal.web.routes_of_edits import form_of
+from shoal.web.frame import frame, shows, takes
+from shoal.web.policy_text import Context, sha256, stamp_of, written
 from shoal.web.server import Server
 
 LEDGER_POLICY = "policy.json"
@@ -48,9 +44,8 @@ HAPPENED = {
 }
 
 
-async def add_watch(request: Request) -> Response:
+async def add_watch(server: Server, form: Form) -> str:
     """Remembers a folder below the start folder, and leads to its page; raises InputError."""
-    server, form = request.app.state.server, form_of(request)
     kind, named = one(form, "kind"), one(form, "path")
     if kind not in KINDS:
         raise InputError("watch: choose a stream or a ledger")
@@ -62,7 +57,7 @@ async def add_watch(request: Request) -> Response:
         server.remember(
             gettext("watching the {kind} {name}", kind=kind, name=Path(named).name), places=known
         )
-    return RedirectResponse(f"/{kind}/{known.index(place) + 1}", 303)
+    return f"/{kind}/{known.index(place) + 1}"
 
 
 def folder_of(server: Server, number: str, kind: str) -> Path:
@@ -216,7 +211,6 @@ ANSWERED = {
     "controls": gettext("Controls at the recipient"),
     "review_by": gettext("Look at it again by"),
 }
-DECISIONS = ("accept", "reject")
 
 
 def remember(server: Server, number: int, sentence: str, **answers: Any) -> None:
@@ -252,12 +246,12 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
         return context
     chosen = place.get("method")
     own = hashes(done, place)
-    is_same = _sha_now(tried.asked["increment"], done) and head == done["head"]
+    is_same = stamp_of(Path(tried.asked["increment"])) == done["stamp"] and head == done["head"]
     decisions = [d for d in place.get("signed") or [] if d["hashes"] == own]
     prospect = next((p for p in done["prospects"] if p["method"] == chosen), None)
     is_safe = prospect is not None and prospect["outcome"] in SAFE
     lacking = [text for key, text in ANSWERED.items() if not context["answered"].get(key)]
-    is_signed = bool(decisions) and decisions[-1]["decision"] == "accept"
+    is_signed = bool(decisions) and decisions[-1]["decision"] == sign_off.ACCEPT
     not_said = ", ".join(lacking)
     rows = [
         (gettext("The history holds, and the chain is whole"), head is not None, "", "#verdict"),
@@ -283,14 +277,6 @@ def hashes(tried: Context, place: Context) -> Context:
     return {**own, "method": place.get("method"), "answers": answers}
 
 
-def _sha_now(path: str, tried: Context) -> bool:
-    """Whether the increment's file is as it was when it was tried."""
-    with suppress(OSError):
-        stat = Path(path).stat()
-        return [stat.st_mtime_ns, stat.st_size] == tried["stamp"]
-    return False
-
-
 def answered(form: Form) -> Context:
     """The answers of a form; raises InputError."""
     found = {key: one(form, key) for key in ANSWERED if one(form, key)}
@@ -304,14 +290,11 @@ def answered(form: Form) -> Context:
 
 def decision_of(form: Form, own: Context) -> Context:
     """A decision over these hashes; raises InputError."""
-    decision, name = one(form, "decision"), one(form, "name")
-    if decision not in DECISIONS or not name:
-        raise InputError("sign-off: needs a name and a decision")
+    entry = {part: one(form, part) for part in ("name", "role", "decision")}
+    decided = sign_off.decision(entry, own)
     if one(form, "own") != json.dumps(own, sort_keys=True):
         raise InputError("sign-off: something was changed meanwhile; look at it again")
-    when = datetime.now().astimezone().isoformat(timespec="seconds")
-    role = one(form, "role")
-    return {"name": name, "role": role, "decision": decision, "at": when, "hashes": own}
+    return decided
 
 
 # The routes: what is watched, and the forms of the next increment.
@@ -322,31 +305,29 @@ async def watch_screen(server: Server) -> Context:
     return context | {"kinds": KINDS, "start": str(server.project.start)}
 
 
-async def changed(request: Request) -> Response:
+async def changed(server: Server, form: Form, number: str) -> str:
     """Tries an increment, chooses a method, answers, signs, or publishes: in this order."""
-    server, form, text = request.app.state.server, form_of(request), request.path_params["number"]
-    folder = folder_of(server, text, "ledger")
-    number, do = int(text), one(form, "do")
+    folder, at, do = folder_of(server, number, "ledger"), int(number), one(form, "do")
     if do == "try":
         path = str(policy_text.within(one(form, "path"), server.project.start))
         server.start("what-if", one(form, "once"), folder=str(folder), increment=path)
     elif do == "method":
         chosen = one(form, "method")
         said = gettext("{name}: method {chosen}", name=folder.name, chosen=chosen)
-        remember(server, number, said, method=chosen)
+        remember(server, at, said, method=chosen)
     elif do == "answers":
         found = answered(form)
-        remember(server, number, gettext("{name}: answers", name=folder.name), answers=found)
+        remember(server, at, gettext("{name}: answers", name=folder.name), answers=found)
     elif do in ("sign", "publish"):
-        context = await ledger_screen(server, text, waits=True)
+        context = await ledger_screen(server, number, waits=True)
         tried = last_what_if(server, folder)
         if tried is None or tried.state != "done":
             raise InputError("increment: none was tried; try one first")
-        place = server.project.places[number - 1]
+        place = server.project.places[at - 1]
         own = hashes(tried.result, place)
         if do == "sign":
             signed = [*(place.get("signed") or []), decision_of(form, own)]
-            remember(server, number, gettext("{name}: a decision", name=folder.name), signed=signed)
+            remember(server, at, gettext("{name}: a decision", name=folder.name), signed=signed)
         else:
             lacking = [row["text"] for row in context["gate"] if not row["is_met"]]
             if lacking or not context["gate"]:
@@ -356,13 +337,13 @@ async def changed(request: Request) -> Response:
             server.start("republish", one(form, "once"), **asked)
     else:
         raise policy_text.NotThere
-    return RedirectResponse(f"/ledger/{number}", 303)
+    return f"/ledger/{at}"
 
 
 ROUTES = [
     Route("/watch", shows(watch_screen)),
-    Route("/watch", add_watch, methods=["POST"]),
+    Route("/watch", takes(add_watch), methods=["POST"]),
     Route("/stream/{number}", shows(stream_screen)),
     Route("/ledger/{number}", shows(ledger_screen)),
-    Route("/ledger/{number}", changed, methods=["POST"]),
+    Route("/ledger/{number}", takes(changed), methods=["POST"]),
 ]

@@ -25,7 +25,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.attacks import interval_text
-from shoal.reports.comparison import HIGHEST, LOWEST, MOST_CURVES, apart, in_lines, render, style
+from shoal.reports.comparison import COLOURS, HIGHEST, LOWEST, MARKERS, apart, in_lines, render
 from shoal.reports.comparison_table import CLASSIFICATION, as_text, columns, faults, more_columns
 from shoal.samples import survey
 from unit.reports.test_report import Page
@@ -142,16 +142,17 @@ def test_means_propose_microaggregation_and_nothing_that_can_not_show_them(sampl
 def test_all_stands_for_every_method_of_the_product_that_publishes_one_table(sample_policy):
     known = [m for m in registry.methods().values() if m.verb == "publish" and not m.is_comparator]
     every = [m.name for m in known if not m.renders_two_tables]
-    policies = with_methods(Policy.from_dict(sample_policy), ["all"])
+    policies, _ = with_methods(Policy.from_dict(sample_policy), ["all"])
     assert [policy.method_name for policy in policies] == every
-    beside = with_methods(Policy.from_dict(sample_policy), ["mondrian:cut=nearest", "mdav", "all"])
+    asked = ["mondrian:cut=nearest", "mdav", "all"]
+    beside, _ = with_methods(Policy.from_dict(sample_policy), asked)
     others = [name for name in every if name != "mdav"]
     assert [policy.method_name for policy in beside] == ["mondrian", "mdav", *others]
 
 
 def test_comparators_are_compared_where_they_are_named_and_never_proposed(sample_policy):
     policy = Policy.from_dict(sample_policy)
-    named = with_methods(policy, ["datafly", "oka"])
+    named, _ = with_methods(policy, ["datafly", "oka"])
     assert [each.method_name for each in named] == ["datafly", "oka"]
     proposed = {each.method_name for each in proposed_methods(policy)}
     assert not [name for name in proposed if registry.methods()[name].is_comparator]
@@ -615,10 +616,7 @@ def test_one_k_and_ks_side_by_side_are_drawn(sample_table, sample_policy):
 
 
 def test_no_two_of_at_most_seven_curves_share_a_colour_or_a_marker():
-    assert MOST_CURVES == 7
-    looks = [style(i) for i in range(MOST_CURVES)]
-    for part in ("colour", "marker"):
-        assert len({look[part] for look in looks}) == MOST_CURVES
+    assert len({*COLOURS}) == len({*MARKERS}) == 7
 
 
 def test_more_methods_than_curves_are_named_and_stand_in_the_table(compared):

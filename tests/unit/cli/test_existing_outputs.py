@@ -19,6 +19,11 @@ def place(folder, shoal):
     return folder
 
 
+def test_an_output_may_be_called_none(place, shoal):
+    shoal(*"publish in.csv -p in.policy.yaml -o out.csv --trace None -q".split(), status=0)
+    assert (place / "None").is_file()
+
+
 # that the inputs are not there shows that nothing is read before
 @pytest.mark.parametrize(
     ("words", "suffix"),

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.main import _BESIDE, GROUPS, VERBS
+from shoal.cli.main import FILE_OF, GROUPS
 from shoal.cli.options import _options, command
 from shoal.data.option import Request, option
 from shoal.errors import InputError
@@ -82,9 +82,9 @@ def test_options_that_do_not_go_together_are_refused(words, said):
 
 def test_what_an_option_needs_or_does_not_take_are_options():
     known, named = set(), set()
-    for verb in (name.replace("-", "_") for name in VERBS if name not in GROUPS):
-        module = import_module(f"shoal.cli.{_BESIDE.get(verb, verb)}")
-        options = {name: one for name, _, one in _options(getattr(module, verb))}
+    for verb in FILE_OF.keys() - GROUPS:
+        module = import_module(f"shoal.cli.{FILE_OF[verb]}")
+        options = {n: one for n, _, one in _options(getattr(module, verb.replace("-", "_")))}
         known |= options.keys()
         named |= {name for one in options.values() for name in (*one.needs, *one.takes_no)}
     assert named <= known

@@ -15,12 +15,12 @@ from numba import njit
 import shoal
 from shoal.cli import progress
 from shoal.cli.main import status_of
-from shoal.cli.progress import watched_compiler
 from shoal.connectors import record_ends
 from shoal.data import kernel_cache, numba_kernels
 from shoal.data import progress as said_in_python
 from shoal.data.kernel_cache import dispatcher_of
 from shoal.data.numba_kernels import digest, imported_kernels, needs_cache_place
+from shoal.data.progress import watched_compiler
 from shoal.search.kernels import near_records, nearest_class, rebuilding, sorted_cut
 from shoal.tables.kernels import class_refinement
 from shoal_papers.baselines import kernels
@@ -42,9 +42,9 @@ def test_progress_watches_the_compiler_however_late_it_is_loaded(monkeypatch):
     """On a slow disk the libraries of a command take longer than the patience of its progress."""
     watcher = progress._Watcher()
     watcher.enter("finding classes")
-    monkeypatch.setattr(progress, "watched_compiler", lambda: lambda: 1)
+    monkeypatch.setattr(said_in_python, "watched_compiler", lambda: lambda: 1)
     with monkeypatch.context() as before:
-        before.delitem(sys.modules, progress.COMPILER)
+        before.delitem(sys.modules, said_in_python.COMPILER)
         assert watcher._doing() == "finding classes"
     assert watcher._doing() == f"finding classes; {progress.COMPILING}"
 
