@@ -214,10 +214,14 @@ def _cells(
     if frame.height and frame[frame.columns[-1]].null_count():
         blank = check_rows(content, path, separator, len(header))
         if blank and len(header) > 1:
-            kept = np.ones(frame.height, dtype=bool)
-            kept[blank] = False
-            frame = frame.filter(pl.Series(kept))
+            frame = without_rows(frame, blank)
     return frame
+
+
+def without_rows(frame: pl.DataFrame, rows: list[int] | np.ndarray) -> pl.DataFrame:
+    kept = np.ones(frame.height, dtype=bool)
+    kept[rows] = False
+    return frame.filter(pl.Series(kept))
 
 
 def unreadable(path: str) -> InputError:
