@@ -30,7 +30,7 @@ from shoal import protocols
 from shoal.data.partition import UnfitAnswer
 from shoal.data.single_ends import BINS
 from shoal.errors import InputError, ShoalError
-from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
+from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes, values_of
 from shoal.policy.plug_ins import (
     COMPARATORS,
     DISTRIBUTION,
@@ -172,6 +172,13 @@ def method(name: str, verb: str) -> Method:
         near = suggestion(name.partition(":")[0], fitting)
         raise InputError(f"method '{name}': is unknown; {near}{choice}{'' if near else _IF_YOURS}")
     return known[name]
+
+
+def build_method(name: str, verb: str, settings: Mapping[str, Any]) -> Any:
+    """The method with these parameters; raises InputError where it does not serve the verb, or some
+    do not fit.
+    """
+    return build(method(name, verb).implementation, f"method '{name}'", settings)
 
 
 def require_known(name: str) -> None:
@@ -341,9 +348,7 @@ def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> Mappi
     """
     if is_missing(name) and is_known_method(name, verb):
         return settled(name, settings)
-    known = method(name, verb)
-    built = build(known.implementation, f"method '{name}'", settings)
-    return {p.name: getattr(built, p.name) for p in known.parameters}
+    return values_of(build_method(name, verb, settings))
 
 
 def _module_of_method(name: str, verb: str) -> str | None:
