@@ -5,6 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -393,24 +394,19 @@ def _syntax_error(wrong: Exception) -> str:
 # How the blocks `read` and `write` are asked for and read.
 
 
-def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
-    """What is said about the input; or, with `write`, about a release.
-
-    A release that Shoal writes has one sheet and no title, so which sheet and which line of the
-    input is read says nothing there.
-    """
-    encoding, delimiter = read.encoding, read.delimiter
-    if write is not None:
-        encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
+def reading_of(read: ReadOptions) -> Reading:
+    """What is said about the input."""
     unpacked = None if read.unpacked is None else room.bytes_of(read.unpacked)
-    if write is not None:
-        return Reading(
-            encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
-        )
     return Reading(
-        *(encoding, delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
+        *(read.encoding, read.delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
         unpacked=unpacked,
     )
+
+
+def reading_of_release(read: ReadOptions, write: WriteOptions) -> Reading:
+    """What is said about a release: one that Shoal writes has one sheet and no title."""
+    encoding, delimiter = write.encoding or read.encoding, write.delimiter or read.delimiter
+    return replace(reading_of(read), encoding=encoding, delimiter=delimiter, sheet=None, header=1)
 
 
 def reading_beside(read: ReadOptions) -> Reading:

@@ -29,7 +29,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
 from shoal.policy.consistency import renders_two_tables, require_one_record_each
-from shoal.policy.loading import reading_beside, reading_of
+from shoal.policy.loading import reading_beside, reading_of, reading_of_release
 from shoal.policy.model import PolicyModel, ReadOptions
 from shoal.privacy.two_tables import joined
 
@@ -154,7 +154,7 @@ class PolicyTables:
     @property
     def _reading_of_release(self) -> Reading:
         """Numbers and dates that are not declared stand there as such, not in the policy's form."""
-        reading = reading_of(self.model.read, self.model.write)
+        reading = reading_of_release(self.model.read, self.model.write)
         sources = {column.name: column.source for column in self.cells.derived}
         translated = translated_columns(self.model, [*self.model.attributes, *sources], sources)
         return replace(reading, translated=frozenset(translated))
