@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -615,11 +614,6 @@ class PolicyModel(_Strict):
     write: WriteOptions = Field(default_factory=lambda: WriteOptions.model_validate({}))
     seed: int = Field(0, ge=0, lt=2**63)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _numbers_are_pythons(cls, content: Any) -> Any:
-        return _with_plain_numbers(content)
-
     @field_validator("promises")
     @classmethod
     def _promises_are_named(cls, promises: list[Json]) -> list[Json]:
@@ -770,19 +764,6 @@ def subject_findings(model: PolicyModel) -> Iterator[str]:
             f"attribute '{model.person}': is what 'subject' names its combinations of columns;"
             " rename it"
         )
-
-
-def _with_plain_numbers(content: Any) -> Any:
-    """The content with Python's numbers for NumPy's, which no policy file could hold."""
-    if isinstance(content, dict):
-        return {key: _with_plain_numbers(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_with_plain_numbers(value) for value in content]
-    if isinstance(content, (int, float)) and type(content).__module__ != "numpy":
-        return content
-    if isinstance(content, Integral):
-        return int(content)
-    return float(content) if isinstance(content, Real) else content
 
 
 def _of_each_attribute(promise: Json) -> list[Json]:
