@@ -113,10 +113,10 @@ def _interval_findings(model: PolicyModel) -> Iterator[str]:
 OF_STREAMS = {"read": {"record_lines", "partitioner"}, "write": {"roll"}}
 """Keys that say how a stream reads records and parts its rows; no hash of a policy has them."""
 
-SERVED: dict[str, tuple[set[str], set[str]]] = {
+SERVED: dict[str, dict[str, set[str]]] = {
     # a stream is read piece by piece, and a ledger's releases are compared with each other
-    "stream": ({"encoding", *OF_STREAMS["read"]}, OF_STREAMS["write"]),
-    "republish": (set(ReadOptions.model_fields) - OF_STREAMS["read"], set()),
+    "stream": {"read": {"encoding", *OF_STREAMS["read"]}, "write": OF_STREAMS["write"]},
+    "republish": {"read": set(ReadOptions.model_fields) - OF_STREAMS["read"], "write": set()},
 }
 """By verb, the keys of 'read' and 'write' that it serves; others serve all but `OF_STREAMS`."""
 
@@ -125,15 +125,12 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
     """Keys of 'read' and 'write' that a verb can't follow."""
     if verb in SERVED:
         yield from _of_publish(model, verb)
-    for at, (block, of_streams) in enumerate(OF_STREAMS.items()):
+    for block, of_streams in OF_STREAMS.items():
         options = getattr(model, block)
-        served = (
-            SERVED[verb][at] if verb in SERVED else set(type(options).model_fields) - of_streams
-        )
         known = type(options).model_fields
-        asked = {name for name, one in known.items() if getattr(options, name) != one.default}
-        unserved = sorted(options.model_fields_set & asked - served)
-        if unserved:
+        served = SERVED[verb][block] if verb in SERVED else known.keys() - of_streams
+        asked = {n for n in options.model_fields_set if getattr(options, n) != known[n].default}
+        if unserved := sorted(asked - served):
             other = "stream" if of_streams.issuperset(unserved) else "publish"
             yield (
                 f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave"
