@@ -129,7 +129,7 @@ def frames_of(
     for piece in _ahead(iter(pieces)):
         try:
             if b'"' in piece:
-                delimited.check_quotes_in(pieces.head + piece, path, separator)
+                delimited.check_quotes(pieces.head + piece, path, separator)
             with library_errors_as("is not a table"):
                 frame = pl.read_csv(
                     pieces.head + piece,

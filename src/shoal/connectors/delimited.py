@@ -5,7 +5,6 @@ What is published is what was written: no guess turns a postcode into a number.
 
 import csv
 import io
-import mmap
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
@@ -323,21 +322,7 @@ def check_quotes(content: bytes | Path, path: str, separator: str) -> None:
     """Raises InputError where a quote opens or closes no cell: by some readers, Polars among them,
     such a record and those up to the next quote are one, and nobody would miss them.
     """
-    if isinstance(content, bytes):
-        check_quotes_in(content, path, separator)
-        return
-    with open(content, "rb") as file:
-        try:
-            text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:  # a file that says that it is empty, as those of /proc do
-            check_quotes_in(file.read(), path, separator)
-            return
-        with text:
-            check_quotes_in(text, path, separator)
-
-
-def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
-    """Raises InputError for such a quote in a text that begins with the names."""
+    text = dialects.mapped(content)
     if text.find(b'"') < 0:
         return
     rows = np.zeros(MOST_LISTED, dtype=np.int64)
@@ -347,7 +332,6 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
     count = 0
     if not (words.flags.aligned and record_ends.opens_or_closes(letters, words, ord(separator))):
         count = record_ends.stray_quotes(letters, ord(separator), rows)
-    del letters, words  # a map that is looked at can't be closed
     if count:
         below = [row - 1 for row in rows[:count].tolist() if row > 0]
         named = ["the first line"] if rows[0] == 0 else []
