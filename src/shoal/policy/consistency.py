@@ -345,7 +345,8 @@ def _attribute_findings(model: PolicyModel) -> Iterator[str]:
 
 
 def _two_table_promise_findings(model: PolicyModel, name: str) -> Iterator[str]:
-    l = _asked_l(model)
+    assert model.method is not None
+    l = max(_whole(model.method.get("l", 2)), 2)  # its own findings say what is wrong with it
     needed = NEEDED.format(name=name, alpha=-(-(10**6) // l) / 10**6, l=l)
     is_diverse = False
     for promise in model.promises:
@@ -369,12 +370,6 @@ def _two_table_promise_findings(model: PolicyModel, name: str) -> Iterator[str]:
                 yield f"l-diversity asks more than l = {l} values; raise the method's l"
     if not is_diverse and all(promise["model"] in BY_GROUP for promise in model.promises):
         yield needed
-
-
-def _asked_l(model: PolicyModel) -> int:
-    """The method's l; its own findings say what is wrong with it."""
-    assert model.method is not None
-    return max(_whole(model.method.get("l", 2)), 2)
 
 
 def _whole(value: Any) -> int:

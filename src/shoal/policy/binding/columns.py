@@ -153,22 +153,17 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     # only 'other: plain' would publish a copy
     is_published = tables.model.other == "plain"
     copies = copied_columns(table, unnamed, removed) if is_published else {}
-    return _check_header(odd, table.names) or [
+    if is_no_header(odd, table.names):
+        return [
+            f"columns: {len(odd)} that the policy does not name have names that look like data; "
+            "put a line that names the columns on top, say which line does, such as --read"
+            " header=2, or name these under 'attributes'"
+        ]
+    return [
         _finding(
             name, f"holds the cells of '{one}' ({declared[one].role})", tables.is_made_of_columns
         )
         for name, one in copies.items()
-    ]
-
-
-def _check_header(odd: list[str], names: list[str]) -> list[str]:
-    """A finding where columns that are left to `other` are named like data: no header."""
-    if not is_no_header(odd, names):
-        return []
-    return [
-        f"columns: {len(odd)} that the policy does not name have names that look like data; "
-        "put a line that names the columns on top, say which line does, such as --read header=2,"
-        " or name these under 'attributes'"
     ]
 
 

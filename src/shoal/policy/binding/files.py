@@ -425,10 +425,11 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
     stated = dialects.reading_as_stated(output.get("dialect"))
     if _is_same(stated, asked) or files.table_sha256(path) != output.get("sha256"):
         return None
-    if _codec(stated) != dialects.UTF8 and not dialects.is_written_in(
-        _content(path, asked), _codec(stated)
-    ):
-        return None
+    if _codec(stated) != dialects.UTF8:
+        content = Path(path).read_bytes()
+        content = regular_files.unpacked(content, f"file '{path}'", asked.unpacked)
+        if not dialects.is_written_in(content, _codec(stated)):
+            return None
     return stated
 
 
@@ -440,11 +441,6 @@ def _is_same(stated: Reading, asked: Reading) -> bool:
 
 def _codec(reading: Reading) -> str:
     return (dialects.codec_of(reading.encoding) if reading.encoding else None) or dialects.UTF8
-
-
-def _content(path: str, asked: Reading) -> bytes:
-    content = Path(path).read_bytes()
-    return regular_files.unpacked(content, f"file '{path}'", asked.unpacked)
 
 
 # A release of two tables, read as one: each row with its group and a value of the group.
