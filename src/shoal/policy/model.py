@@ -73,7 +73,11 @@ def _thousands(mark: str) -> str:
 
 
 def _dates(form: str) -> str:
-    if not _tells_days(form):
+    try:
+        days = [datetime.strptime(day.strftime(form), form).date() for day in _PROBES]
+    except ValueError:
+        days = []
+    if days != [day.date() for day in _PROBES]:
         raise ValueError(
             "must be a strptime form with day, month and a year of four digits, such as %d.%m.%Y"
         )
@@ -773,12 +777,3 @@ def _of_each_attribute(promise: Json) -> list[Json]:
         return [promise]
     rest = {key: value for key, value in promise.items() if key != "attributes"}
     return [{**rest, "attribute": name} for name in names]
-
-
-def _tells_days(form: str) -> bool:
-    try:
-        return all(
-            datetime.strptime(day.strftime(form), form).date() == day.date() for day in _PROBES
-        )
-    except ValueError:
-        return False
