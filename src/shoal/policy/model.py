@@ -31,6 +31,8 @@ from shoal.policy import registry
 from shoal.policy.parameters import suggestion
 
 ORDERS = ("frequency", "alphabetical")
+SHOWN = ("quasi", "sensitive", "plain")
+"""The roles of columns that a release has."""
 
 
 class _Strict(BaseModel):
@@ -399,13 +401,14 @@ class AttributePolicy(_Strict):
         return self.role == "weight" or self.publish is not None
 
     @property
+    def maker(self) -> str | None:
+        """What makes its hierarchy; None where that is a table, or there is none."""
+        return next(iter(self.hierarchy)) if isinstance(self.hierarchy, dict) else None
+
+    @property
     def follows_the_data(self) -> bool:
         """Whether its hierarchy or order is only known with the original data at hand."""
-        made = isinstance(self.hierarchy, dict) and next(iter(self.hierarchy)) not in (
-            "tree",
-            "order",
-        )
-        return made or isinstance(self.order, str)
+        return self.maker not in (None, "tree", "order") or isinstance(self.order, str)
 
     @property
     def is_code(self) -> bool:

@@ -23,7 +23,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import consistency, given_trees, loading, registry
 from shoal.policy.checked import checked
-from shoal.policy.model import PolicyModel
+from shoal.policy.model import SHOWN, PolicyModel
 from shoal.policy.parameters import build, method_as_written, values_of
 from shoal.protocols import NamedMethod
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
-SHOWN = ("quasi", "sensitive", "plain")
 DEFAULT_FOR_SAMPLES = "risk"
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 

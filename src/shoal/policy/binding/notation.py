@@ -33,7 +33,7 @@ from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.consistency import named_as
-from shoal.policy.model import AttributePolicy, PolicyModel
+from shoal.policy.model import SHOWN, AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
 COMPUTED = ("mid", "mean")
@@ -138,7 +138,6 @@ def _months(year: int, month: int, count: int) -> tuple[date, date]:
 
 
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
-_SHOWN = ("quasi", "sensitive", "plain")
 NO_SOURCES: Mapping[str, str] = {}
 Translate = Callable[[str], str | None]
 
@@ -167,21 +166,15 @@ def is_number(declared: AttributePolicy) -> bool:
     """Whether a column's texts are numbers: declared as such, or parted into bins."""
     is_plain = declared.kind is Kind.NUMBER and declared.hierarchy is None
     return (
-        (declared.role in _SHOWN or declared.is_weight)
+        (declared.role in SHOWN or declared.is_weight)
         and declared.type != "date"
-        and (is_plain or _maker(declared) == "bins")
+        and (is_plain or declared.maker == "bins")
     )
 
 
 def is_date(declared: AttributePolicy) -> bool:
     """Whether a column's texts are dates."""
-    return declared.role in _SHOWN and (declared.type == "date" or _maker(declared) == "dates")
-
-
-def _maker(declared: AttributePolicy) -> str | None:
-    if not isinstance(declared.hierarchy, dict):
-        return None
-    return next(iter(declared.hierarchy))
+    return declared.role in SHOWN and (declared.type == "date" or declared.maker == "dates")
 
 
 @dataclass(frozen=True)
