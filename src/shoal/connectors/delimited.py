@@ -6,7 +6,7 @@ What is published is what was written: no guess turns a postcode into a number.
 import csv
 import io
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
-_MARK = b"\xef\xbb\xbf"
 _HEAD = 1 << 20  # bytes in which the first line must end
 
 
@@ -326,7 +325,7 @@ def check_quotes(content: bytes | Path, path: str, separator: str) -> None:
     if text.find(b'"') < 0:
         return
     rows = np.zeros(MOST_LISTED, dtype=np.int64)
-    begun = len(_MARK) if text[: len(_MARK)] == _MARK else 0
+    begun = len(BOM_UTF8) if text[: len(BOM_UTF8)] == BOM_UTF8 else 0
     letters = np.frombuffer(text, dtype=np.uint8)[begun:]
     words = letters[: len(letters) // 8 * 8].view("<u8")
     count = 0

@@ -323,15 +323,12 @@ def _is_there(draft: TableDraft) -> bool:
 # bytes, a colon, its text and a comma; NULL is `-,`. So no two tables are written alike.
 
 
-BATCH = 1 << 16
-
-
 def rows_sha256(frame: pl.DataFrame) -> str:
     names = "".join(f"{len(name.encode())}:{name}," for name in frame.columns)
     digest = hashlib.sha256(f"{names}\n".encode())
-    for first in range(0, frame.height, BATCH):
+    for first in range(0, frame.height, sql.BATCH):
         cells = [_cell(name) for name in frame.columns]
-        lines = frame.slice(first, BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
+        lines = frame.slice(first, sql.BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
         digest.update(str(lines.to_series().str.join("").item()).encode())
     return digest.hexdigest()
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import polars as pl
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.dates import is_period
 from shoal.data.numbers import (
-    EXACT_DIGITS,
+    EXACT,
     MOST_EXACT,
     PLAIN,
     Notation,
@@ -37,7 +37,6 @@ from shoal.policy.model import SHOWN, AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
 COMPUTED = ("mid", "mean")
-_EXACT = Context(prec=EXACT_DIGITS)
 _NUMBER = f"({PLAIN.number})"
 _BIN = re.compile(rf"\[{_NUMBER}, {_NUMBER}\)")
 _VALUE = re.compile(_NUMBER)
@@ -65,7 +64,7 @@ class Span(NamedTuple):
         """From one number to another, "" for an end that is open; such a span has no middle."""
         if not lo or not hi:
             return cls(lo, hi)
-        with localcontext(_EXACT):
+        with localcontext(EXACT):
             return cls(lo, hi, plain_text((Decimal(lo) + Decimal(hi)) / 2))
 
 
