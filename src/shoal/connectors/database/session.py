@@ -209,7 +209,7 @@ def kept_lines(
     """
     if not {*about} <= {column.name for column in session.columns(kept)}:
         return []
-    cells = ", ".join(f"CAST({name} AS text)" for name in about[1:])
+    cells = ", ".join(f"CAST({column} AS text)" for column in about[1:])
     with beside(kept):
         require_rights(session, {kept: ["SELECT"]})
         return session.query(
