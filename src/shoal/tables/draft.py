@@ -31,7 +31,7 @@ from shoal.data.truth import Truth
 from shoal.data.two_tables import SENSITIVE, TwoTables
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.recoding.recode import find_classes, recode
@@ -146,7 +146,7 @@ def _in_two_tables(
     text = table.frame.select(pl.all().cast(pl.String))
     order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
     by_content = Table(table.frame[order])
-    found = bucketed(by_content, bound_table(by_content, problem.policy))
+    found = bucketed(by_content, bind(by_content, problem.policy)[0] or bound)
     method = problem.stated_method()
     truth = Truth(table, bound.encoded, order[found.rows])
     return RecodedDraft(
