@@ -98,24 +98,20 @@ def _read_delimited(
     limit = room.limit or PIECE * 32
     pieces = Pieces(content, min(PIECE, max(limit // 32, 1)), path=path)
     growing = GrowingTable({name: pl.String() for name in header}, room)
-    by_place = dict(zip(header, growing.dtypes().values(), strict=True))
-    for frame in frames_of(pieces, content, path, beginning, list(by_place.values())):
+    for frame in frames_of(pieces, beginning, list(growing.dtypes().values())):
         growing.add(frame)
     return SourceFile(growing.table(), pieces.sha256, dialect)
 
 
 def frames_of(
-    pieces: Pieces,
-    content: Path,
-    path: str,
-    beginning: delimited.Beginning,
-    dtypes: Sequence[pl.DataType],
+    pieces: Pieces, beginning: delimited.Beginning, dtypes: Sequence[pl.DataType]
 ) -> Iterator[pl.DataFrame]:
     """The records of a delimited text, piece by piece; raises InputError where it is wrong.
 
     dtypes: of the columns, in their order.
     """
     separator, header = beginning.dialect.delimiter, beginning.header
+    content, path = pieces.content, pieces.path
     begun = 0
     blank: np.ndarray | None = None
 
@@ -398,7 +394,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
             )
         pieces = Pieces(Path(path), PIECE, path=path)
         texts = [pl.String()] * len(beginning.header)
-        frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
+        frame, rows = _every(frames_of(pieces, beginning, texts), every)
         return SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows
     except OSError as failed:
         raise files.unreadable(path, failed) from None

@@ -281,7 +281,7 @@ class Pieces:
         self, content: str | Path, piece: int = PIECE, longest: int = LONGEST, path: str = ""
     ) -> None:
         self.head = b""
-        self._content, self._path = Path(content), path or str(content)
+        self.content, self.path = Path(content), path or str(content)
         self._piece, self._longest = piece, max(longest, piece)
         self._hash = hashlib.sha256()
 
@@ -292,14 +292,14 @@ class Pieces:
     def __iter__(self) -> Iterator[bytes]:
         """The records behind the first; raises InputError where none ends within `longest`."""
         rest = b""
-        with open(self._content, "rb") as file:
+        with open(self.content, "rb") as file:
             while read := file.read(self._piece):
                 self._hash.update(read)
                 text = rest + read
                 end = last_end(text)
                 if not end and len(text) > self._longest:
                     raise InputError(
-                        f"file '{self._path}': holds a record of more than"
+                        f"file '{self.path}': holds a record of more than"
                         f" {self._longest >> 20} MB; a quote may be left open"
                     )
                 whole, rest = self._without_head(text[:end]), text[end:]
