@@ -49,7 +49,7 @@ def certificate_of(address: TableAddress) -> bytes | None:
 def _certified(session: Session, table: TableName) -> tuple[str | None, str | None]:
     """The hash and the certificate of a release; None where there are none."""
     line = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
-    return (None, None) if line is None else line[:2]
+    return (None, None) if line is None else (line[0], line[1])
 
 
 def rows_of_table(
