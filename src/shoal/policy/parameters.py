@@ -64,7 +64,7 @@ def build(implementation: type, label: str, given: Mapping[str, Any]) -> Any:
 
 def values_of(built: Any) -> dict[str, Any]:
     """Every parameter of what was built with its value, in the order of the fields."""
-    return {p.name: getattr(built, p.name) for p in parameters_of(type(built))}
+    return {p.name: getattr(built, p.name) for p in parameters_of(built.__class__)}
 
 
 def method_as_written(text: str, beside: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
