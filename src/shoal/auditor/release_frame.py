@@ -27,9 +27,8 @@ from shoal.data.warnings import NOT_NUMBERS, SIGN_OF_NO_VALUE, ReleaseWarning, w
 from shoal.errors import InputError
 from shoal.policy.binding.notation import (
     COMPUTED,
-    Spans,
+    Span,
     as_numbers,
-    spans_between,
     spans_of_bins,
     spans_of_numbers,
 )
@@ -274,23 +273,22 @@ def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers
     column = encode_text(cells)
     spans = _spans(column, technique, render)
     if numbers == "interval":
-        ends = pl.DataFrame({"lo": _floats(spans.lo), "hi": _floats(spans.hi)})
+        ends = pl.DataFrame({part: _floats(spans, part) for part in ("lo", "hi")})
         shows = pl.any_horizontal(pl.all().is_not_null())
         values = ends.select(pl.when(shows).then(pl.struct(pl.all()))).to_series()
     else:
-        middles, means = _floats(spans.mid), _floats(spans.mean)
-        first, second = (middles, means) if numbers == "mid" else (means, middles)
-        values = first.fill_null(second)
+        other = "mean" if numbers == "mid" else "mid"
+        values = _floats(spans, numbers).fill_null(_floats(spans, other))
     return values.gather(column.codes)
 
 
-def _spans(column: Column, technique: str, render: Render) -> Spans:
+def _spans(column: Column, technique: str, render: Render) -> list[Span]:
     ends = _ends_of_labels(_labels(column, render), technique, render)
     if ends is not None:
         # an open end, and the middle of an open span, are empty
         pairs = [ends.get(cell, (np.nan, np.nan)) for cell in column.cells]
         texts = [[number_text(one) if np.isfinite(one) else "" for one in pair] for pair in pairs]
-        return spans_between([(low, high) for low, high in texts])
+        return [Span.between(*pair) for pair in texts]
     if technique == "node":
         return spans_of_bins(column.cells)
     attribute = Attribute(column.name, Role.QUASI, Kind.NUMBER, shown=SHOWN[technique])
@@ -355,8 +353,9 @@ def _is_range(label: str) -> bool:
     return ends is not None and ends[0] < ends[1]
 
 
-def _floats(texts: Sequence[str]) -> pl.Series:
-    return pl.Series(parse_numbers(tuple(texts)), dtype=pl.Float64).fill_nan(None)
+def _floats(spans: Sequence[Span], part: str) -> pl.Series:
+    texts = tuple(getattr(span, part) for span in spans)
+    return pl.Series(parse_numbers(texts), dtype=pl.Float64).fill_nan(None)
 
 
 def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:

@@ -98,81 +98,55 @@ def _read_delimited(
     limit = room.limit or PIECE * 32
     pieces = Pieces(content, min(PIECE, max(limit // 32, 1)), path=path)
     growing = GrowingTable({name: pl.String() for name in header}, room)
-    by_place = dict(zip(header, growing.dtypes().values(), strict=True))
-    for frame in frames_of(pieces, content, path, beginning, list(by_place.values())):
+    for frame in frames_of(pieces, beginning, list(growing.dtypes().values())):
         growing.add(frame)
     return SourceFile(growing.table(), pieces.sha256, dialect)
 
 
 def frames_of(
-    pieces: Pieces,
-    content: Path,
-    path: str,
-    beginning: delimited.Beginning,
-    dtypes: Sequence[pl.DataType],
+    pieces: Pieces, beginning: delimited.Beginning, dtypes: Sequence[pl.DataType]
 ) -> Iterator[pl.DataFrame]:
     """The records of a delimited text, piece by piece; raises InputError where it is wrong.
 
     dtypes: of the columns, in their order.
     """
-    dialect, header = beginning.dialect, beginning.header
-    rows = _Rows(content, path, dialect.delimiter, len(header))
+    separator, header = beginning.dialect.delimiter, beginning.header
+    content, path = pieces.content, pieces.path
+    begun = 0
+    blank: np.ndarray | None = None
+
+    def blank_rows() -> np.ndarray:
+        """The rows of the whole text that are blank lines; raises InputError where it is wrong."""
+        delimited.check_quotes(content, path, separator)
+        delimited.check_encoding(content, path)
+        rows = delimited.check_rows(content, path, separator, len(header))
+        return np.array(rows, dtype=np.int64)
+
     for piece in _ahead(iter(pieces)):
-        if b'"' in piece:
-            rows.check_quotes(pieces.head + piece)
         try:
+            if b'"' in piece:
+                delimited.check_quotes(pieces.head + piece, path, separator)
             with library_errors_as("is not a table"):
                 frame = pl.read_csv(
                     pieces.head + piece,
-                    separator=dialect.delimiter,
+                    separator=separator,
                     infer_schema=False,
                     schema_overrides=list(dtypes),
                     low_memory=True,
                 )
-        except InputError:
-            rows.check()
+        except InputError:  # about a piece, whose rows have other numbers
+            blank_rows()
             raise delimited.unreadable(path) from None
         delimited.name_columns(frame, header, path)
-        yield rows.without_blank(frame)
-
-
-class _Rows:
-    """The rows of a text, which are looked at one by one only where a cell may be missing."""
-
-    def __init__(self, content: Path, path: str, separator: str, columns: int) -> None:
-        self._content, self._path = content, path
-        self._separator, self._columns = separator, columns
-        self._begun = 0
-        self._blank: np.ndarray | None = None
-
-    def check(self) -> list[int]:
-        """Rows that are blank lines; raises InputError where the text is wrong."""
-        delimited.check_quotes(self._content, self._path, self._separator)
-        delimited.check_encoding(self._content, self._path)
-        return delimited.check_rows(self._content, self._path, self._separator, self._columns)
-
-    def check_quotes(self, piece: bytes) -> None:
-        """Raises InputError where a quote of a piece, behind the names, opens or closes no cell."""
-        try:
-            delimited.check_quotes_in(piece, self._path, self._separator)
-        except InputError:  # with the numbers of the whole text
-            delimited.check_quotes(self._content, self._path, self._separator)
-            raise
-
-    def without_blank(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The next records, without those that are blank lines."""
-        begun, self._begun = self._begun, self._begun + frame.height
-        if self._columns == 1 and self._blank is not None:
-            return frame
+        start = begun
+        begun += frame.height
+        # rows are looked at one by one only where a cell may be missing
         if frame.height and frame[frame.columns[-1]].null_count():
-            if self._blank is None:
-                self._blank = np.array(self.check(), dtype=np.int64)
-            if self._columns > 1:
-                here = self._blank[(self._blank >= begun) & (self._blank < self._begun)]
-                kept = np.ones(frame.height, dtype=bool)
-                kept[here - begun] = False
-                return frame.filter(pl.Series(kept))
-        return frame
+            blank = blank_rows() if blank is None else blank
+            if len(header) > 1:
+                here = blank[(blank >= start) & (blank < begun)]
+                frame = delimited.without_rows(frame, here - start)
+        yield frame
 
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -420,7 +394,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
             )
         pieces = Pieces(Path(path), PIECE, path=path)
         texts = [pl.String()] * len(beginning.header)
-        frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
+        frame, rows = _every(frames_of(pieces, beginning, texts), every)
         return SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows
     except OSError as failed:
         raise files.unreadable(path, failed) from None

@@ -5,9 +5,8 @@ What is published is what was written: no guess turns a postcode into a number.
 
 import csv
 import io
-import mmap
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,6 @@ from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
-_MARK = b"\xef\xbb\xbf"
 _HEAD = 1 << 20  # bytes in which the first line must end
 
 
@@ -214,10 +212,14 @@ def _cells(
     if frame.height and frame[frame.columns[-1]].null_count():
         blank = check_rows(content, path, separator, len(header))
         if blank and len(header) > 1:
-            kept = np.ones(frame.height, dtype=bool)
-            kept[blank] = False
-            frame = frame.filter(pl.Series(kept))
+            frame = without_rows(frame, blank)
     return frame
+
+
+def without_rows(frame: pl.DataFrame, rows: list[int] | np.ndarray) -> pl.DataFrame:
+    kept = np.ones(frame.height, dtype=bool)
+    kept[rows] = False
+    return frame.filter(pl.Series(kept))
 
 
 def unreadable(path: str) -> InputError:
@@ -319,31 +321,16 @@ def check_quotes(content: bytes | Path, path: str, separator: str) -> None:
     """Raises InputError where a quote opens or closes no cell: by some readers, Polars among them,
     such a record and those up to the next quote are one, and nobody would miss them.
     """
-    if isinstance(content, bytes):
-        check_quotes_in(content, path, separator)
-        return
-    with open(content, "rb") as file:
-        try:
-            text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:  # a file that says that it is empty, as those of /proc do
-            check_quotes_in(file.read(), path, separator)
-            return
-        with text:
-            check_quotes_in(text, path, separator)
-
-
-def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
-    """Raises InputError for such a quote in a text that begins with the names."""
+    text = dialects.mapped(content)
     if text.find(b'"') < 0:
         return
     rows = np.zeros(MOST_LISTED, dtype=np.int64)
-    begun = len(_MARK) if text[: len(_MARK)] == _MARK else 0
+    begun = len(BOM_UTF8) if text[: len(BOM_UTF8)] == BOM_UTF8 else 0
     letters = np.frombuffer(text, dtype=np.uint8)[begun:]
     words = letters[: len(letters) // 8 * 8].view("<u8")
     count = 0
     if not (words.flags.aligned and record_ends.opens_or_closes(letters, words, ord(separator))):
         count = record_ends.stray_quotes(letters, ord(separator), rows)
-    del letters, words  # a map that is looked at can't be closed
     if count:
         below = [row - 1 for row in rows[:count].tolist() if row > 0]
         named = ["the first line"] if rows[0] == 0 else []

@@ -5,6 +5,7 @@ Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody say
 
 import codecs
 import io
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -161,6 +162,17 @@ def opened(content: bytes | Path) -> BinaryIO:
 def whole(content: bytes | Path) -> bytes:
     """All bytes of a file, if it is one."""
     return content if isinstance(content, bytes) else content.read_bytes()
+
+
+def mapped(content: bytes | Path) -> bytes | mmap.mmap:
+    """Some bytes, or those of a file, of which no more is read than is looked at."""
+    if isinstance(content, bytes):
+        return content
+    with open(content, "rb") as file:
+        try:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # a file that says that it is empty, as those of /proc do
+            return file.read()
 
 
 def _is_utf8(content: bytes | Path) -> bool:

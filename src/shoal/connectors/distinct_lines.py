@@ -2,16 +2,14 @@
 there.
 """
 
-import mmap
-import os
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from shoal.connectors.dialect import mapped
 from shoal.connectors.record_ends import first_end
 from shoal.data.table import HEAD
 
@@ -43,26 +41,19 @@ def distinct_lines(content: bytes | Path) -> DistinctLines | None:
 
     None where it is short, where few lines repeat, or where a line may be no record by itself.
     """
-    with _mapped(content) as text:
-        head = b"" if text is None else bytes(text[:CHUNK])
-        first = head.split(b"\n")
-        begin = first_end(head)
-        if text is None or not begin or len(set(first)) > MOST_DIFFERENT * len(first):
-            return None
-        return lines_of(np.frombuffer(text, dtype=np.uint8), begin)
+    if _size(content) < LEAST:
+        return None
+    text = mapped(content)
+    head = bytes(text[:CHUNK])
+    first = head.split(b"\n")
+    begin = first_end(head)
+    if not begin or len(set(first)) > MOST_DIFFERENT * len(first):
+        return None
+    return lines_of(np.frombuffer(text, dtype=np.uint8), begin)
 
 
-@contextmanager
-def _mapped(content: bytes | Path) -> Iterator[bytes | mmap.mmap | None]:
-    """The bytes of a text; None where they are few."""
-    if isinstance(content, bytes):
-        yield content if len(content) >= LEAST else None
-    elif os.stat(content).st_size < LEAST:
-        yield None
-    else:
-        with open(content, "rb") as file:
-            # closed when nobody looks at it any more
-            yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _size(content: bytes | Path) -> int:
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def of_few_values(
@@ -70,8 +61,7 @@ def of_few_values(
 ) -> list[str]:
     """Those of some columns whose first cells repeat; of others categories cost more than texts."""
     found = [name for name in header if name in names]
-    size = len(content) if isinstance(content, bytes) else content.stat().st_size
-    if size < LEAST:
+    if _size(content) < LEAST:
         return found
     head = pl.read_csv(content, separator=separator, infer_schema=False, n_rows=HEAD)
     if head.columns != header:

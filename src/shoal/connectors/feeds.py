@@ -17,6 +17,7 @@ import stat
 import sys
 import time
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,9 +50,6 @@ trickles.
 
 SLICE = 65_536
 """Records that are read at a time from formats that count records."""
-
-
-BOM = b"\xef\xbb\xbf"
 
 
 MOST_FIELDS = 1000
@@ -399,7 +397,7 @@ def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
 def names_of_json(line: bytes) -> list[str] | None:
     """The names that an object has, None where there is no object."""
     try:
-        found = json.loads(line.removeprefix(BOM).decode())
+        found = json.loads(line.removeprefix(BOM_UTF8).decode())
     except (ValueError, RecursionError):
         return None
     return list(found) if isinstance(found, dict) and all(map(typed.is_text, found)) else None
@@ -423,7 +421,7 @@ def rows_of_json(
     for at, line in enumerate(lines):
         try:
             found = json.loads(
-                line.removeprefix(BOM).decode(),  # bytes may be UTF-16, or half a character
+                line.removeprefix(BOM_UTF8).decode(),  # bytes may be UTF-16, or half a character
                 parse_int=str,
                 parse_float=_Decimal,
                 parse_constant=int,  # NaN and Infinity are no JSON: a ValueError

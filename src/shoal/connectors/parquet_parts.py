@@ -219,7 +219,9 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
         return
     stated = stated_files(manifest)
     found = dict(zip((part.name for part in parts), hashes, strict=True))
-    strange = sorted({*found, *_other_names(Path(folder))} - set(stated))
+    # hidden names, too: they are handed on with the folder, and not every engine passes over them
+    there = {path.name for path in Path(folder).iterdir()} - {MANIFEST, f"{MANIFEST}.sig"}
+    strange = sorted((there | set(found)) - set(stated))
     missing = sorted(set(stated) - set(found))
     changed = sorted(name for name in set(stated) & set(found) if stated[name] != found[name])
     listed = ", ".join(missing[:3]) + ", ..." * bool(missing[3:])
@@ -240,14 +242,6 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
         if which
     ]
     InputError.raise_for(findings)
-
-
-def _other_names(folder: Path) -> set[str]:
-    """What lies in the folder beside the manifest and its signature; hidden names, too.
-
-    Whoever hands on the folder hands on these, and not every engine passes over them.
-    """
-    return {path.name for path in folder.iterdir()} - {MANIFEST, f"{MANIFEST}.sig"}
 
 
 def stated_files(manifest: Path) -> dict[str, str]:

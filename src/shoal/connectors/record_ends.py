@@ -270,20 +270,18 @@ _BREAK, _QUOTE = b"\n", b'"'
 
 
 class Pieces:
-    """The pieces of a file; `sha256` and `size` are those of the whole file once all were read.
+    """The pieces of a file, read once; `sha256` is that of the whole file once all were read.
 
     path: what the file is called, where its content lies elsewhere. head: the first record, its
-    break
-    included, which names the columns. Every piece after it holds whole records; only the very last
-    may lack its break.
+    break included, which names the columns. Every piece after it holds whole records; only the very
+    last may lack its break.
     """
 
     def __init__(
         self, content: str | Path, piece: int = PIECE, longest: int = LONGEST, path: str = ""
     ) -> None:
         self.head = b""
-        self.size = 0
-        self._content, self._path = Path(content), path or str(content)
+        self.content, self.path = Path(content), path or str(content)
         self._piece, self._longest = piece, max(longest, piece)
         self._hash = hashlib.sha256()
 
@@ -293,17 +291,15 @@ class Pieces:
 
     def __iter__(self) -> Iterator[bytes]:
         """The records behind the first; raises InputError where none ends within `longest`."""
-        self.head, self.size, self._hash = b"", 0, hashlib.sha256()
         rest = b""
-        with open(self._content, "rb") as file:
+        with open(self.content, "rb") as file:
             while read := file.read(self._piece):
                 self._hash.update(read)
-                self.size += len(read)
                 text = rest + read
                 end = last_end(text)
                 if not end and len(text) > self._longest:
                     raise InputError(
-                        f"file '{self._path}': holds a record of more than"
+                        f"file '{self.path}': holds a record of more than"
                         f" {self._longest >> 20} MB; a quote may be left open"
                     )
                 whole, rest = self._without_head(text[:end]), text[end:]

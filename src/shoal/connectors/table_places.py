@@ -119,9 +119,7 @@ class TablePlaces:
         others = [name for name in self.places if name not in below]
         if PEOPLE in self.places or len(others) != 1:
             return self
-        return self.with_table_as_people(others[0])
-
-    def with_table_as_people(self, name: str) -> "TablePlaces":
+        (name,) = others
         renamed = {PEOPLE if one == name else one: place for one, place in self.places.items()}
         keys = tuple(
             replace(

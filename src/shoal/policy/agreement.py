@@ -21,7 +21,7 @@ from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.regular_files import Json, readable, require_regular
 from shoal.data.taxonomy import IndexedRequirement
 from shoal.errors import InputError
-from shoal.policy import given_trees, loading, parameters, registry
+from shoal.policy import given_trees, loading, registry
 from shoal.policy.agreement_model import (
     MOST_CELLS,
     AgreementModel,
@@ -230,8 +230,7 @@ class Agreement:
 
     def rule(self) -> FusionMethod:
         """The method with its parameters."""
-        method = registry.method(self.model.method["name"], "fuse")
-        return parameters.build(method.implementation, f"method '{method.name}'", self._settings)
+        return registry.build_method(self.model.method["name"], "fuse", self._settings)
 
     @property
     def bids(self) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -18,7 +18,7 @@ from shoal.data.schema import Kind
 from shoal.data.table import Column
 from shoal.data.taxonomy import Taxonomy
 from shoal.policy.consistency import open_questions
-from shoal.policy.model import AttributePolicy, _Strict
+from shoal.policy.model import AttributePolicy, MethodPolicy, _Strict
 
 DEFAULT_METHOD = "party-tds"
 SUBCOMMANDS = ("init", "run")  # of `shoal party`; no party can have such a name
@@ -107,7 +107,7 @@ class AgreementModel(_Strict):
     parties: list[PartyModel] = Field(min_length=1, max_length=8)
     helper: HelperModel | None = None
     promises: list[Json] = Field(min_length=1)
-    method: Json = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
+    method: MethodPolicy = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
     joining: JoiningModel = Field(default_factory=lambda: JoiningModel.model_validate({}))
     maximum: MaximumModel = Field(default_factory=lambda: MaximumModel.model_validate({}))
     minimum: int | None = Field(
@@ -122,13 +122,6 @@ class AgreementModel(_Strict):
     sensitive: SensitiveModel | None = Field(
         None, description="An attribute whose owner refuses groups with too few of its values."
     )
-
-    @field_validator("method")
-    @classmethod
-    def _method_is_named(cls, method: Json) -> Json:
-        if not isinstance(method.get("name"), str):
-            raise ValueError("needs a 'name'")
-        return method
 
     @property
     def all_parties(self) -> list[PartyModel | HelperModel]:

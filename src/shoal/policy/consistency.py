@@ -116,10 +116,10 @@ OF_STREAMS = {"read": {"record_lines", "partitioner"}, "write": {"roll"}}
 NOT_HASHED = {**OF_STREAMS, "read": {"unpacked", *OF_STREAMS["read"]}}
 """Keys that no hash of a policy has: a bound on what is unpacked changes no record, either."""
 
-SERVED: dict[str, tuple[set[str], set[str]]] = {
+SERVED: dict[str, dict[str, set[str]]] = {
     # a stream is read piece by piece, and a ledger's releases are compared with each other
-    "stream": ({"encoding", *OF_STREAMS["read"]}, OF_STREAMS["write"]),
-    "republish": (set(ReadOptions.model_fields) - OF_STREAMS["read"], set()),
+    "stream": {"read": {"encoding", *OF_STREAMS["read"]}, "write": OF_STREAMS["write"]},
+    "republish": {"read": set(ReadOptions.model_fields) - OF_STREAMS["read"], "write": set()},
 }
 """By verb, the keys of 'read' and 'write' that it serves; others serve all but `OF_STREAMS`."""
 
@@ -128,15 +128,12 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
     """Keys of 'read' and 'write' that a verb can't follow."""
     if verb in SERVED:
         yield from _of_publish(model, verb)
-    for at, (block, of_streams) in enumerate(OF_STREAMS.items()):
+    for block, of_streams in OF_STREAMS.items():
         options = getattr(model, block)
-        served = (
-            SERVED[verb][at] if verb in SERVED else set(type(options).model_fields) - of_streams
-        )
         known = type(options).model_fields
-        asked = {name for name, one in known.items() if getattr(options, name) != one.default}
-        unserved = sorted(options.model_fields_set & asked - served)
-        if unserved:
+        served = SERVED[verb][block] if verb in SERVED else known.keys() - of_streams
+        asked = {n for n in options.model_fields_set if getattr(options, n) != known[n].default}
+        if unserved := sorted(asked - served):
             other = "stream" if of_streams.issuperset(unserved) else "publish"
             yield (
                 f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave"
@@ -351,7 +348,8 @@ def _attribute_findings(model: PolicyModel) -> Iterator[str]:
 
 
 def _two_table_promise_findings(model: PolicyModel, name: str) -> Iterator[str]:
-    l = _asked_l(model)
+    assert model.method is not None
+    l = max(_whole(model.method.get("l", 2)), 2)  # its own findings say what is wrong with it
     needed = NEEDED.format(name=name, alpha=-(-(10**6) // l) / 10**6, l=l)
     is_diverse = False
     for promise in model.promises:
@@ -375,12 +373,6 @@ def _two_table_promise_findings(model: PolicyModel, name: str) -> Iterator[str]:
                 yield f"l-diversity asks more than l = {l} values; raise the method's l"
     if not is_diverse and all(promise["model"] in BY_GROUP for promise in model.promises):
         yield needed
-
-
-def _asked_l(model: PolicyModel) -> int:
-    """The method's l; its own findings say what is wrong with it."""
-    assert model.method is not None
-    return max(_whole(model.method.get("l", 2)), 2)
 
 
 def _whole(value: Any) -> int:

@@ -152,15 +152,11 @@ def policy_of_words(
     asked = words_of_call(columns)
     if not asked:
         raise InputError(f"{verb}: needs a policy, or 'quasi' and 'k'; give one of them")
-    table = table_of(frame, reading=reading_for(asked))
+    kept = _needed(asked) if asked.get("other") == "drop" else None
+    dropped = frozenset(map(str, listed(asked.get("drop", ()))))
+    table = table_of(frame, reading=Reading(dropped=dropped, kept=kept))
     refuse_index(frame, _needed(asked))
     return policy_of_frame(make, table, ordered_categories(frame), asked, verb)
-
-
-def reading_for(asked: Columns) -> Reading:
-    """Which columns are needed of a frame."""
-    kept = _needed(asked) if asked.get("other") == "drop" else None
-    return Reading(dropped=frozenset(map(str, listed(asked.get("drop", ())))), kept=kept)
 
 
 def _needed(asked: Columns) -> frozenset[str]:

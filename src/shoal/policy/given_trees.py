@@ -5,6 +5,7 @@ each label to its parent.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -23,10 +24,10 @@ from shoal.policy import registry
 
 
 def with_written_trees(content: Any) -> Any:
-    """The content of a policy with each such hierarchy written out by the maker `tree`, and paths
-    as text.
+    """The content of a policy as a file holds it, each such hierarchy written out by the maker
+    `tree`.
     """
-    content = _with_paths_as_text(content)
+    content = _as_in_a_file(content)
     attributes = content.get("attributes") if isinstance(content, Mapping) else None
     if not isinstance(attributes, Mapping):
         return content
@@ -38,12 +39,19 @@ def with_written_trees(content: Any) -> Any:
     return {**content, "attributes": {**attributes, **written}} if written else content
 
 
-def _with_paths_as_text(content: Any) -> Any:
+def _as_in_a_file(content: Any) -> Any:
+    """The content with text for paths, and Python's numbers for NumPy's."""
     if isinstance(content, Mapping):
-        return {key: _with_paths_as_text(one) for key, one in content.items()}
+        return {key: _as_in_a_file(one) for key, one in content.items()}
     if isinstance(content, list):
-        return [_with_paths_as_text(one) for one in content]
-    return os.fspath(content) if isinstance(content, PurePath) else content
+        return [_as_in_a_file(one) for one in content]
+    if isinstance(content, PurePath):
+        return os.fspath(content)
+    if isinstance(content, (int, float)) and type(content).__module__ != "numpy":
+        return content
+    if isinstance(content, Integral):
+        return int(content)
+    return float(content) if isinstance(content, Real) else content
 
 
 def _is_written(hierarchy: object) -> bool:

@@ -323,7 +323,8 @@ def _keyless_findings(model: PolicyModel) -> Iterator[str]:
                     " rows again; say 'keys: release', or leave out 'pseudonym'"
                 )
         counted = any(t.parent == table.name and t.rows.known != "none" for t in tables)
-        if not (counted or any(map(_is_published, table.attributes.values()))):
+        columns = table.attributes.values()
+        if not (counted or any(a.role not in REMOVED or a.pseudonym for a in columns)):
             yield (
                 f"table '{table.name}': with 'keys: none' nothing of it is published; say 'keys:"
                 " release', or give a column a role that is published"
@@ -334,10 +335,6 @@ def _keyless_findings(model: PolicyModel) -> Iterator[str]:
                 f"attribute '{table.name}': with 'keys: none' nobody can measure what some"
                 " elements of a set tell; say 'known: all', or 'keys: release'"
             )
-
-
-def _is_published(attribute: AttributePolicy) -> bool:
-    return attribute.role not in REMOVED or attribute.pseudonym is not None
 
 
 def _anchor_findings(model: PolicyModel) -> Iterator[str]:

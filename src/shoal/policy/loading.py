@@ -5,6 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,19 +76,14 @@ def save(model: PolicyModel, base: Path, path: Path, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise InputError(f"policy '{path}': exists; name another file, or say overwrite=True")
     content = model.model_dump(mode="json", exclude_unset=True)
-    _move_paths(content, base, path.parent)
+    for holder, key in tables_named_in(content):
+        if not Path(holder[key]).is_absolute():
+            holder[key] = Path(os.path.relpath(base / holder[key], path.parent)).as_posix()
     if path.suffix.lower() == ".json":
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
         text = as_yaml(content)
     files.write_text(path, text)
-
-
-def _move_paths(content: Json, base: Path, folder: Path) -> None:
-    """Makes every path that is relative to the policy's folder relative to the new one."""
-    for holder, key in tables_named_in(content):
-        if not Path(holder[key]).is_absolute():
-            holder[key] = Path(os.path.relpath(base / holder[key], folder)).as_posix()
 
 
 def tables_named_in(content: Json) -> Iterator[tuple[Json, str]]:
@@ -219,8 +215,30 @@ class SafeLoader(_SAFE):  # type: ignore[misc, valid-type]
         super().__init__(text)
 
     def get_single_node(self) -> Any:
-        """The document as nodes; raises ComposerError where they would unfold to too many."""
-        return not_multiplied(super().get_single_node())
+        """The document as nodes; raises ComposerError where aliases add more than `MOST_COPIES` to
+        them.
+
+        Before aliases are followed, every node is held once: so each is counted once, with all that
+        it unfolds to.
+        """
+        document = super().get_single_node()
+        sizes: dict[int, int] = {}
+        begun: set[int] = set()
+        waiting = [] if document is None else [document]
+        while waiting:
+            node = waiting[-1]
+            parts = _parts(node)
+            if id(node) not in begun:
+                begun.add(id(node))
+                if any(id(part) in begun and id(part) not in sizes for part in parts):
+                    raise _refused("an alias holds itself", node)
+                waiting += [part for part in parts if id(part) not in sizes]
+                continue
+            waiting.pop()
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
+            if sizes[id(node)] > MOST_COPIES + len(begun):
+                raise _refused(f"aliases unfold to more than {MOST_COPIES} parts", node)
+        return document
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """What a node holds; raises ConstructorError where that is not of its type."""
@@ -242,31 +260,6 @@ def _require_shallow(text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise _refused("lists lie too deep in each other", event)
-
-
-def not_multiplied(document: Any) -> Any:
-    """A document's nodes; raises ComposerError where aliases add more than `MOST_COPIES` to them.
-
-    Before aliases are followed, every node is held once: so each is counted once, with all that it
-    unfolds to.
-    """
-    sizes: dict[int, int] = {}
-    begun: set[int] = set()
-    waiting = [] if document is None else [document]
-    while waiting:
-        node = waiting[-1]
-        parts = _parts(node)
-        if id(node) not in begun:
-            begun.add(id(node))
-            if any(id(part) in begun and id(part) not in sizes for part in parts):
-                raise _refused("an alias holds itself", node)
-            waiting += [part for part in parts if id(part) not in sizes]
-            continue
-        waiting.pop()
-        sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
-        if sizes[id(node)] > MOST_COPIES + len(begun):
-            raise _refused(f"aliases unfold to more than {MOST_COPIES} parts", node)
-    return document
 
 
 def _parts(node: Any) -> list[Any]:
@@ -393,24 +386,19 @@ def _syntax_error(wrong: Exception) -> str:
 # How the blocks `read` and `write` are asked for and read.
 
 
-def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
-    """What is said about the input; or, with `write`, about a release.
-
-    A release that Shoal writes has one sheet and no title, so which sheet and which line of the
-    input is read says nothing there.
-    """
-    encoding, delimiter = read.encoding, read.delimiter
-    if write is not None:
-        encoding, delimiter = write.encoding or encoding, write.delimiter or delimiter
+def reading_of(read: ReadOptions) -> Reading:
+    """What is said about the input."""
     unpacked = None if read.unpacked is None else room.bytes_of(read.unpacked)
-    if write is not None:
-        return Reading(
-            encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
-        )
     return Reading(
-        *(encoding, delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
+        *(read.encoding, read.delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
         unpacked=unpacked,
     )
+
+
+def reading_of_release(read: ReadOptions, write: WriteOptions) -> Reading:
+    """What is said about a release: one that Shoal writes has one sheet and no title."""
+    encoding, delimiter = write.encoding or read.encoding, write.delimiter or read.delimiter
+    return replace(reading_of(read), encoding=encoding, delimiter=delimiter, sheet=None, header=1)
 
 
 def reading_beside(read: ReadOptions) -> Reading:

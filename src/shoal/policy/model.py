@@ -1,13 +1,14 @@
 """The keys of a policy file, and what each of them may hold."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -30,6 +31,8 @@ from shoal.policy import registry
 from shoal.policy.parameters import suggestion
 
 ORDERS = ("frequency", "alphabetical")
+SHOWN = ("quasi", "sensitive", "plain")
+"""The roles of columns that a release has."""
 
 
 class _Strict(BaseModel):
@@ -41,7 +44,6 @@ class _Strict(BaseModel):
 
 NEWLINES = {"\n": "\n", "\r\n": "\r\n", "lf": "\n", "crlf": "\r\n", r"\n": "\n", r"\r\n": "\r\n"}
 MOST_PROMISES = 5_000  # each is judged for every class
-_TABS = (r"\t", "tab")
 # one that tells day from month, one of another century, and one with seconds
 _PROBES = (datetime(1931, 12, 5), datetime(2024, 3, 14))
 
@@ -53,28 +55,60 @@ def _bytes(size: str, beside: str = "") -> int:
         raise ValueError(f"must be a size, such as 16GB{beside}") from None
 
 
+def _encoding(name: str) -> str:
+    if codec_of(name) is None:
+        raise ValueError(f"is not an encoding that Python knows; say one such as {SOME_ENCODINGS}")
+    return name
+
+
+def _delimiter(text: str) -> str:
+    text = "\t" if text in (r"\t", "tab") else text
+    if len(text) != 1 or not text.isascii() or text in '"\r\n\0':
+        raise ValueError("must be one ASCII character, such as ';' or '\\t'")
+    return text
+
+
+def _thousands(mark: str) -> str:
+    if mark not in THOUSANDS:
+        raise ValueError("must be one of . , ' or a blank, in quotes")
+    return mark
+
+
+def _dates(form: str) -> str:
+    try:
+        days = [datetime.strptime(day.strftime(form), form).date() for day in _PROBES]
+    except ValueError:
+        days = []
+    if days != [day.date() for day in _PROBES]:
+        raise ValueError(
+            "must be a strptime form with day, month and a year of four digits, such as %d.%m.%Y"
+        )
+    return form
+
+
+def _unpacked(size: str) -> str | None:
+    return size if _bytes(size) else None
+
+
+def _roll(size: str) -> str:
+    if size != "day":
+        _bytes(size, ", or 'day'")
+    return size
+
+
+def _newline(text: str) -> str:
+    if text.lower() not in NEWLINES:
+        raise ValueError("must be \\n or \\r\\n; lf and crlf will do")
+    return NEWLINES[text.lower()]
+
+
 class _Options(_Strict):
-    encoding: str | None = Field(
+    encoding: Annotated[str, AfterValidator(_encoding)] | None = Field(
         None, description="Python's name of the encoding; UTF-8, or UTF-16 by its mark, if absent."
     )
-    delimiter: str | None = Field(None, description="What parts the cells; found if absent.")
-
-    @field_validator("encoding")
-    @classmethod
-    def _is_known(cls, name: str | None) -> str | None:
-        if name is not None and codec_of(name) is None:
-            raise ValueError(
-                f"is not an encoding that Python knows; say one such as {SOME_ENCODINGS}"
-            )
-        return name
-
-    @field_validator("delimiter")
-    @classmethod
-    def _is_one_sign(cls, text: str | None) -> str | None:
-        text = "\t" if text in _TABS else text
-        if text is not None and (len(text) != 1 or not text.isascii() or text in '"\r\n\0'):
-            raise ValueError("must be one ASCII character, such as ';' or '\\t'")
-        return text
+    delimiter: Annotated[str, AfterValidator(_delimiter)] | None = Field(
+        None, description="What parts the cells; found if absent."
+    )
 
 
 Line = Annotated[int, Field(ge=1, le=10_000)]
@@ -84,10 +118,10 @@ class ReadOptions(_Options):
     """How the files that are read are written; what is absent is found in them."""
 
     decimal: Literal[".", ","] = Field(".", description="The decimal mark of declared numbers.")
-    thousands: str | None = Field(
+    thousands: Annotated[str, AfterValidator(_thousands)] | None = Field(
         None, description="What groups their digits by threes: one of . , ' or a blank."
     )
-    dates: str | None = Field(
+    dates: Annotated[str, AfterValidator(_dates)] | None = Field(
         None, description="strptime form of the dates that the maker 'dates' reads; ISO if absent."
     )
     sheet: str | None = Field(None, description="The sheet of a workbook that has several.")
@@ -98,7 +132,7 @@ class ReadOptions(_Options):
             " 1 if absent."
         ),
     )
-    unpacked: str | None = Field(
+    unpacked: Annotated[str, AfterValidator(_unpacked)] | None = Field(
         None, description="What a compressed file may unpack to, such as 16GB."
     )
     record_lines: int = Field(
@@ -109,28 +143,6 @@ class ReadOptions(_Options):
     partitioner: Literal["murmur2", "crc32"] = Field(
         "murmur2", description="How producers map keys to a topic's partitions; Java's if absent."
     )
-
-    @field_validator("unpacked")
-    @classmethod
-    def _is_size(cls, size: str | None) -> str | None:
-        return size if size is None or _bytes(size) else None
-
-    @field_validator("thousands")
-    @classmethod
-    def _groups(cls, mark: str | None) -> str | None:
-        if mark is not None and mark not in THOUSANDS:
-            raise ValueError("must be one of . , ' or a blank, in quotes")
-        return mark
-
-    @field_validator("dates")
-    @classmethod
-    def _names_a_day(cls, form: str | None) -> str | None:
-        if form is not None and not _tells_days(form):
-            raise ValueError(
-                "must be a strptime form with day, month and a year of four digits, such as"
-                " %d.%m.%Y"
-            )
-        return form
 
     @model_validator(mode="after")
     def _marks_differ(self) -> "ReadOptions":
@@ -164,7 +176,9 @@ def header_of(lines: Mapping[str, int], people: str) -> Json:
 class WriteOptions(_Options):
     """How the release is written; what is absent is as in the input."""
 
-    newline: str | None = Field(None, description="How lines end: \\n or \\r\\n.")
+    newline: Annotated[str, AfterValidator(_newline)] | None = Field(
+        None, description="How lines end: \\n or \\r\\n."
+    )
     formulas: Literal["keep", "escape", "refuse"] = Field(
         "keep", description="What becomes of cells that a spreadsheet would take for formulas."
     )
@@ -175,25 +189,9 @@ class WriteOptions(_Options):
         None,
         description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow, SQL.",
     )
-    roll: str = Field(
+    roll: Annotated[str, AfterValidator(_roll)] = Field(
         "100MB", description="Of a stream's folder: when its next file begins, a size or 'day'."
     )
-
-    @field_validator("roll")
-    @classmethod
-    def _is_size_or_day(cls, roll: str) -> str:
-        if roll != "day":
-            _bytes(roll, ", or 'day'")
-        return roll
-
-    @field_validator("newline")
-    @classmethod
-    def _ends_a_line(cls, text: str | None) -> str | None:
-        if text is None:
-            return None
-        if text.lower() not in NEWLINES:
-            raise ValueError("must be \\n or \\r\\n; lf and crlf will do")
-        return NEWLINES[text.lower()]
 
 
 # What each column is for, and all else that a policy says.
@@ -403,13 +401,14 @@ class AttributePolicy(_Strict):
         return self.role == "weight" or self.publish is not None
 
     @property
+    def maker(self) -> str | None:
+        """What makes its hierarchy; None where that is a table, or there is none."""
+        return next(iter(self.hierarchy)) if isinstance(self.hierarchy, dict) else None
+
+    @property
     def follows_the_data(self) -> bool:
         """Whether its hierarchy or order is only known with the original data at hand."""
-        made = isinstance(self.hierarchy, dict) and next(iter(self.hierarchy)) not in (
-            "tree",
-            "order",
-        )
-        return made or isinstance(self.order, str)
+        return self.maker not in (None, "tree", "order") or isinstance(self.order, str)
 
     @property
     def is_code(self) -> bool:
@@ -501,25 +500,20 @@ class AnchorPolicy(_Strict):
     )
 
 
+def _intervals(text: str) -> str:
+    if re.findall("{lo}|{hi}", text) != ["{lo}", "{hi}"]:
+        raise ValueError("must hold {lo} and then {hi}, once each")
+    if "{lo}{hi}" in text:
+        raise ValueError("must part {lo} from {hi} by some text")
+    return text
+
+
 class RenderPolicy(_Strict):
     """How published cells are written."""
 
-    intervals: str = "[{lo}, {hi}]"
+    intervals: Annotated[str, AfterValidator(_intervals)] = "[{lo}, {hi}]"
     suppressed: str = Field("*", min_length=1)
     order: Literal["content", "input", "shuffled"] = "content"
-
-    @field_validator("intervals")
-    @classmethod
-    def _has_both_ends(cls, text: str) -> str:
-        if (
-            text.count("{lo}") != 1
-            or text.count("{hi}") != 1
-            or text.index("{lo}") > text.index("{hi}")
-        ):
-            raise ValueError("must hold {lo} and then {hi}, once each")
-        if not text[text.index("{lo}") + 4 : text.index("{hi}")]:
-            raise ValueError("must part {lo} from {hi} by some text")
-        return text
 
 
 class PopulationPolicy(_Strict):
@@ -552,6 +546,15 @@ class PopulationPolicy(_Strict):
         return self
 
 
+def _named(method: Json) -> Json:
+    if not isinstance(method.get("name"), str):
+        raise ValueError("needs a 'name'")
+    return method
+
+
+MethodPolicy = Annotated[Json, AfterValidator(_named)]
+
+
 class PolicyModel(_Strict):
     """A policy file."""
 
@@ -581,7 +584,7 @@ class PolicyModel(_Strict):
         [], description="What is taken for granted of attackers, and stated on the certificate."
     )
     promises: list[Json] = Field(min_length=1)
-    method: Json | None = Field(None, description="The method's name and its parameters.")
+    method: MethodPolicy | None = Field(None, description="The method's name and its parameters.")
     missing: Literal["value", "suppress", "reject"] = "value"
     missing_values: list[str] = Field([""], description="Texts that stand for no value.")
     other: Literal["plain", "drop"] | None = Field(
@@ -618,11 +621,6 @@ class PolicyModel(_Strict):
     write: WriteOptions = Field(default_factory=lambda: WriteOptions.model_validate({}))
     seed: int = Field(0, ge=0, lt=2**63)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _numbers_are_pythons(cls, content: Any) -> Any:
-        return _with_plain_numbers(content)
-
     @field_validator("promises")
     @classmethod
     def _promises_are_named(cls, promises: list[Json]) -> list[Json]:
@@ -632,13 +630,6 @@ class PolicyModel(_Strict):
         if len(each) > MOST_PROMISES:
             raise ValueError(f"are {len(each)}, {MOST_PROMISES} at most; leave out what others say")
         return each
-
-    @field_validator("method")
-    @classmethod
-    def _method_is_named(cls, method: Json | None) -> Json | None:
-        if method is not None and not isinstance(method.get("name"), str):
-            raise ValueError("needs a 'name'")
-        return method
 
     @model_serializer(mode="wrap")
     def _as_written(self, content_of: SerializerFunctionWrapHandler) -> Any:
@@ -782,19 +773,6 @@ def subject_findings(model: PolicyModel) -> Iterator[str]:
         )
 
 
-def _with_plain_numbers(content: Any) -> Any:
-    """The content with Python's numbers for NumPy's, which no policy file could hold."""
-    if isinstance(content, dict):
-        return {key: _with_plain_numbers(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [_with_plain_numbers(value) for value in content]
-    if isinstance(content, (int, float)) and type(content).__module__ != "numpy":
-        return content
-    if isinstance(content, Integral):
-        return int(content)
-    return float(content) if isinstance(content, Real) else content
-
-
 def _of_each_attribute(promise: Json) -> list[Json]:
     """l-diversity of several attributes as one promise each, which is all that it says."""
     names = promise.get("attributes")
@@ -802,12 +780,3 @@ def _of_each_attribute(promise: Json) -> list[Json]:
         return [promise]
     rest = {key: value for key, value in promise.items() if key != "attributes"}
     return [{**rest, "attribute": name} for name in names]
-
-
-def _tells_days(form: str) -> bool:
-    try:
-        return all(
-            datetime.strptime(day.strftime(form), form).date() == day.date() for day in _PROBES
-        )
-    except ValueError:
-        return False

@@ -62,6 +62,11 @@ def build(implementation: type, label: str, given: Mapping[str, Any]) -> Any:
     return implementation(**values)
 
 
+def values_of(built: Any) -> dict[str, Any]:
+    """Every parameter of what was built with its value, in the order of the fields."""
+    return {p.name: getattr(built, p.name) for p in parameters_of(built.__class__)}
+
+
 def method_as_written(text: str, beside: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The name and parameters of a method written as `name:parameter=value:...`.
 
@@ -206,12 +211,10 @@ def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
     hints = typing.get_type_hints(implementation)
     found = []
     for field in dataclasses.fields(implementation):
-        required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        )
-        default = None if field.default is dataclasses.MISSING else field.default
+        default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
+        required = default is dataclasses.MISSING
         kind = hints[field.name]
         options = [option for option in typing.get_args(kind) if option is not type(None)]
         if type(None) in typing.get_args(kind) and options:
@@ -220,7 +223,7 @@ def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
             Parameter(
                 field.name,
                 typing.get_origin(kind) or kind,
-                default,
+                None if required else default,
                 field.metadata.get("help", ""),
                 field.metadata.get("choices"),
                 field.metadata.get("low"),

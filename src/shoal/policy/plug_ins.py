@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, cast
 
 from shoal.errors import InputError
-from shoal.policy.parameters import build, parameters_of
+from shoal.policy.parameters import build, values_of
 
 
 @cache
@@ -121,25 +121,15 @@ class Comparator:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-_TABLE, _GLOBAL, _LEDGER = (
-    Comparator("publish"),
-    Comparator("publish", recodes_globally=True),
-    Comparator("republish"),
+_OF_TABLES = (
+    *("bottom-up", "k-member", "mondrian-relaxed", "oka", "top-down-greedy"),
+    *("tcloseness-fcm", "tcloseness-k-first", "tcloseness-merge", "tcloseness-t-first"),
 )
 _WAITS: dict[str, str | int] = {"leftovers": "star", "snap": 0, "tick": 1}
 
 COMPARATORS: Mapping[str, Comparator] = {
-    "bottom-up": _TABLE,
-    "datafly": _GLOBAL,
-    "incognito": _GLOBAL,
-    "k-member": _TABLE,
-    "mondrian-relaxed": _TABLE,
-    "oka": _TABLE,
-    "tcloseness-fcm": _TABLE,
-    "tcloseness-k-first": _TABLE,
-    "tcloseness-merge": _TABLE,
-    "tcloseness-t-first": _TABLE,
-    "top-down-greedy": _TABLE,
+    **dict.fromkeys(_OF_TABLES, Comparator("publish")),
+    **dict.fromkeys(("datafly", "incognito"), Comparator("publish", recodes_globally=True)),
     "b-castle": Comparator(
         "stream",
         defaults={"delta": 10_000, "beta": 50, "mu": 100, "alpha": 0, "keep": 1000} | _WAITS,
@@ -153,9 +143,7 @@ COMPARATORS: Mapping[str, Comparator] = {
     "sky": Comparator("stream", defaults={"delta": 10_000, "c0": 1.0, "cut": "middle"} | _WAITS),
     "swaf": Comparator("stream", defaults={"delta": 10_000, "c0": 1.0, "split": "median"} | _WAITS),
     "zhou": Comparator("stream", defaults={"delta": 10_000, "c0": 1.0, "mu": 100} | _WAITS),
-    "k-pprp": _LEDGER,
-    "static-1": _LEDGER,
-    "static-2": _LEDGER,
+    **dict.fromkeys(("k-pprp", "static-1", "static-2"), Comparator("republish")),
     "party-tds-literal": Comparator(
         "fuse", defaults={"score": "gain-ratio", "ahead": 8, "runner_up": "told"}
     ),
@@ -171,8 +159,7 @@ def settled(name: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     defaults = COMPARATORS[name].defaults
     fields = [(each, type(value), field(default=value)) for each, value in defaults.items()]
     stand_in = make_dataclass("Comparator", fields, frozen=True)
-    built = build(stand_in, f"method '{name}'", settings)
-    return {each.name: getattr(built, each.name) for each in parameters_of(stand_in)}
+    return values_of(build(stand_in, f"method '{name}'", settings))
 
 
 def not_installed(name: str) -> InputError:

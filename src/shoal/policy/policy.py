@@ -23,8 +23,8 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import consistency, given_trees, loading, registry
 from shoal.policy.checked import checked
-from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build, method_as_written
+from shoal.policy.model import SHOWN, PolicyModel
+from shoal.policy.parameters import build, method_as_written, values_of
 from shoal.protocols import NamedMethod
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
-SHOWN = ("quasi", "sensitive", "plain")
 DEFAULT_FOR_SAMPLES = "risk"
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
@@ -345,8 +344,7 @@ class Policy(Figures):
                 f" its weights; leave them out for '{verb}'"
             )
         self.check_files(verb)
-        known = registry.method(self.method_name, verb)
-        return build(known.implementation, f"method '{known.name}'", self.method_settings)
+        return registry.build_method(self.method_name, verb, self.method_settings)
 
     def check_files(self, verb: str) -> None:
         """Raises InputError where the verb can't follow what 'read' and 'write' say."""
@@ -388,11 +386,7 @@ class Policy(Figures):
 
     def parameters_for(self, verb: str) -> Mapping[str, Any]:
         """Every parameter of the verb's method with the value that it takes."""
-        method = self.build_method(verb)
-        return {
-            p.name: getattr(method, p.name)
-            for p in registry.method(self.method_name, verb).parameters
-        }
+        return values_of(self.build_method(verb))
 
     def parameters_taken(self, verb: str) -> Mapping[str, Any]:
         """Every parameter of the verb's method with the value that it takes, for who reads a

@@ -24,13 +24,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from shoal import protocols
 from shoal.data.partition import UnfitAnswer
 from shoal.data.single_ends import BINS
 from shoal.errors import InputError, ShoalError
-from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
+from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes, values_of
 from shoal.policy.plug_ins import (
     COMPARATORS,
     DISTRIBUTION,
@@ -99,12 +99,11 @@ class Method:
 @cache
 def methods() -> dict[str, Method]:
     """Every method by name."""
-    own: dict[str, Method] = {}
+    found: dict[str, Method] = {}
     for product, verb in PRODUCTS.items():
         for module in _modules_of(f"shoal.{product}.methods"):
-            own |= _methods_of(module, verb)
-    found = dict(own)
-    for name, plug_in in _plug_ins("shoal.algorithms", "name", set(own)):
+            found |= _methods_of(module, verb)
+    for name, plug_in in _plug_ins("shoal.algorithms", "name", set(found)):
         found[name] = _method_of(name, plug_in)
     return dict(sorted(found.items()))
 
@@ -112,10 +111,7 @@ def methods() -> dict[str, Method]:
 @cache
 def models() -> dict[str, type[protocols.PrivacyModel]]:
     """Every promise by the name policies use."""
-    return cast(
-        "dict[str, type[protocols.PrivacyModel]]",
-        _all_of("shoal.privacy", "model", protocols.PrivacyModel),
-    )
+    return _all_of("shoal.privacy", "model", protocols.PrivacyModel)
 
 
 @cache
@@ -143,17 +139,15 @@ def build_metrics() -> dict[str, protocols.Metric]:
 @cache
 def attacks() -> dict[str, type[protocols.Attack]]:
     """Every attack by name, in the order of their numbers."""
-    found = cast(
-        "dict[str, type[protocols.Attack]]", _all_of("shoal.attacks", "name", protocols.Attack)
-    )
+    found: dict[str, type[protocols.Attack]]
+    found = _all_of("shoal.attacks", "name", protocols.Attack)
     return dict(sorted(found.items(), key=lambda item: (item[1].number, item[0])))
 
 
 @cache
 def makers() -> dict[str, type[protocols.HierarchyMaker]]:
     """Every hierarchy maker by its kind."""
-    rooms = {"package_name": "shoal.data.hierarchies", "group": "shoal.hierarchies"}
-    return _all_of(mark="kind", socket=protocols.HierarchyMaker, **rooms)
+    return _all_of("shoal.data.hierarchies", "kind", protocols.HierarchyMaker, "shoal.hierarchies")
 
 
 def method(name: str, verb: str) -> Method:
@@ -172,6 +166,13 @@ def method(name: str, verb: str) -> Method:
         near = suggestion(name.partition(":")[0], fitting)
         raise InputError(f"method '{name}': is unknown; {near}{choice}{'' if near else _IF_YOURS}")
     return known[name]
+
+
+def build_method(name: str, verb: str, settings: Mapping[str, Any]) -> Any:
+    """The method with these parameters; raises InputError where it does not serve the verb, or some
+    do not fit.
+    """
+    return build(method(name, verb).implementation, f"method '{name}'", settings)
 
 
 def require_known(name: str) -> None:
@@ -341,9 +342,7 @@ def parameters_taken(name: str, verb: str, settings: Mapping[str, Any]) -> Mappi
     """
     if is_missing(name) and is_known_method(name, verb):
         return settled(name, settings)
-    known = method(name, verb)
-    built = build(known.implementation, f"method '{name}'", settings)
-    return {p.name: getattr(built, p.name) for p in known.parameters}
+    return values_of(build_method(name, verb, settings))
 
 
 def _module_of_method(name: str, verb: str) -> str | None:

@@ -157,7 +157,7 @@ def test_a_file_that_memory_is_too_short_for_is_no_matter_of_rights(shoal, tmp_p
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     (tmp_path / "in.csv").write_text("a\n1\n")
-    monkeypatch.setattr("shoal.connectors.delimited.open", short, raising=False)
+    monkeypatch.setattr("shoal.connectors.dialect.open", short, raising=False)
     monkeypatch.setattr("shoal.connectors.files.open", short, raising=False)
     result = shoal("profile", str(tmp_path / "in.csv"), status=2)
     assert result.err.split(";")[0] == "shoal: memory: there is not enough of it for this"

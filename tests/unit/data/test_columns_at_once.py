@@ -17,7 +17,7 @@ from shoal.data import encoding
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
 from shoal.data.table import Table
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
 
 CELLS = st.tuples(
@@ -39,9 +39,7 @@ def encoded_table(rows: list[tuple[str, ...]], missing: str) -> EncodedTable:
     frame = pl.DataFrame([*zip(*rows, strict=True)], schema=["age", "place", "job"])
     ordered = {"role": "quasi", "order": "frequency"}
     columns = {"age": {"role": "quasi", "type": "number"}, "place": ordered, "job": ordered}
-    bound, findings = bind(Table(frame), Policy.of(content_of(columns, missing=missing)))
-    assert bound is not None, findings
-    return bound.encoded
+    return bound_table(Table(frame), Policy.of(content_of(columns, missing=missing))).encoded
 
 
 def plainly(table: EncodedTable) -> np.ndarray:

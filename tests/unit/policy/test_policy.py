@@ -23,7 +23,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import loading, problem
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bound_table
 from shoal.policy.plug_ins import COMPARATORS
 from shoal.policy.policy import Policy
 
@@ -355,7 +355,7 @@ def test_without_a_method_equal_records_are_peeled_and_different_ones_cut(monkey
 def test_distinct_records_are_counted_right(rows):
     frame = pl.DataFrame(rows, schema=["a", "b", "c"], orient="row")
     policy = content_of(dict.fromkeys("abc", NUMBER), 2)
-    bound, _ = bind(Table(frame.cast(pl.String)), Policy.from_dict(policy))
+    bound = bound_table(Table(frame.cast(pl.String)), Policy.from_dict(policy))
     assert bound.encoded.distinct_share == len(set(rows)) / len(rows)
 
 

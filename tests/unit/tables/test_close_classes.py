@@ -20,7 +20,7 @@ from peer_cases import matrices
 from sample_policies import content_of
 from shoal.data.classes import SensitiveColumn
 from shoal.data.table import Table
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
 from shoal.search.kernels import value_chains
 from shoal.search.kernels.closeness import TargetArrays, count_members, runs_of
@@ -359,7 +359,7 @@ def test_raw_distances_are_those_of_the_numbers_whatever_their_decimals_and_weig
         "age": {"role": "quasi", "type": "number", "domain": [0, 100], "weight": 3},
         "income": {"role": "quasi", "type": "number"},
     }
-    bound, _ = bind(Table(frame), Policy.from_dict(content_of(attributes)))
+    bound = bound_table(Table(frame), Policy.from_dict(content_of(attributes)))
     points = points_of(bound.matrix(), "raw")
     assert points.var(axis=1).sum() == pytest.approx(2)
     apart = [math.dist(points[:, 0], points[:, r]) for r in (1, 2, 3)]

@@ -280,9 +280,6 @@ class PostgresSession:
                     db_schema_name=table.schema,
                 )
 
-    def drop(self, table: TableName) -> None:
-        self.execute(f"DROP TABLE {table.quoted}")
-
     def run_deferred(self) -> None:
         self.execute("SET CONSTRAINTS ALL IMMEDIATE")
 

@@ -109,20 +109,10 @@ def stated(certificate: str) -> dict[str, Any]:
 
 def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
     """The releases of a table, rising; none where the list is missing or another program's."""
-    kept = table.beside(RELEASES)
-    if not {*_ABOUT} <= {column.name for column in session.columns(kept)}:
-        return []
-    cells = ", ".join(f"CAST({name} AS text)" for name in _ABOUT[1:])
-    with sql.beside(kept):
-        sql.require_rights(session, {kept: ["SELECT"]})
-        rows = session.query(
-            f"SELECT {cells} FROM {kept.quoted} AS {sql.SOURCE} WHERE name = $1"
-            f" ORDER BY {sql.cell_of('release')}",
-            (table.name,),
-        ).rows()
+    lines = sql.kept_lines(session, table.beside(RELEASES), _ABOUT, table.name)
     return [
         ListedRelease(_number(release), _number(since), _number(count), proof or "", created or "")
-        for release, since, count, proof, created in rows
+        for release, since, count, proof, created in lines
     ]
 
 

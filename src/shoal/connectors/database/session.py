@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import polars as pl
 
@@ -128,9 +128,6 @@ class Session(Protocol):
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
 
-    def drop(self, table: TableName) -> None:
-        """Drops a table, unless somebody else holds it for more than some seconds."""
-
     def run_deferred(self) -> None:
         """Has the database do now what it would do at the commit, such as deferred triggers."""
 
@@ -203,21 +200,31 @@ def beside(kept: TableName) -> Iterator[None]:
         raise
 
 
-def kept_line(
+def kept_lines(
     session: Session, kept: TableName, about: Sequence[str], name: str
-) -> tuple[str, ...] | None:
-    """What a list says under a name, in texts; None where it is missing or another program's.
+) -> list[tuple[Any, ...]]:
+    """What a list says under a name, in texts; nothing where it is missing or another program's.
 
-    about: the columns of the list, of which the first is the name.
+    about: the columns of the list, of which the first is the name, and the second orders lines.
     """
     if not {*about} <= {column.name for column in session.columns(kept)}:
-        return None
+        return []
+    cells = ", ".join(f"CAST({column} AS text)" for column in about[1:])
     with beside(kept):
         require_rights(session, {kept: ["SELECT"]})
-        rows = session.query(
-            f"SELECT {', '.join(about[1:])} FROM {kept.quoted} WHERE {about[0]} = $1", (name,)
-        )
-    return rows.row(0) if rows.height == 1 else None
+        return session.query(
+            f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE {about[0]} = $1"
+            f" ORDER BY {cell_of(about[1])}",
+            (name,),
+        ).rows()
+
+
+def kept_line(
+    session: Session, kept: TableName, about: Sequence[str], name: str
+) -> tuple[Any, ...] | None:
+    """The one line of such a list; None where there is none, or several."""
+    lines = kept_lines(session, kept, about, name)
+    return lines[0] if len(lines) == 1 else None
 
 
 KEEPING = ("SELECT", "INSERT", "DELETE")

@@ -182,9 +182,6 @@ class SqliteSession:
                 rows = frame.slice(first, BATCH).with_columns(selectors.date().cast(pl.String))
                 self.connection.executemany(sql, rows.rows())
 
-    def drop(self, table: TableName) -> None:
-        self.execute(f"DROP TABLE {table.quoted}")
-
     def run_deferred(self) -> None:
         """Nothing: SQLite's triggers run at once."""
 

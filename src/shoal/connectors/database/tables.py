@@ -42,13 +42,14 @@ _ABOUT = ("name", "sha256", "certificate", "created")
 def certificate_of(address: TableAddress) -> bytes | None:
     """The certificate that stands in the database beside a release; None where there is none."""
     with opened(address) as session:
-        stored = _certificate(session, session.named(address))
+        _, stored = _certified(session, session.named(address))
     return None if stored is None else stored.encode()
 
 
-def _certificate(session: Session, table: TableName) -> str | None:
+def _certified(session: Session, table: TableName) -> tuple[str | None, str | None]:
+    """The hash and the certificate of a release; None where there are none."""
     line = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
-    return None if line is None else line[1]
+    return (None, None) if line is None else (line[0], line[1])
 
 
 def rows_of_table(
@@ -166,7 +167,7 @@ class TableDraft:
         self.certificate = certificate
         run = self.session.execute
         if self.session.columns(self.table):
-            self.session.drop(self.table)
+            run(f"DROP TABLE {self.table.quoted}")
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {sql.quoted(self.table.name)}")
         keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
 
@@ -204,7 +205,7 @@ def keep_certificate(
     line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
     sql.keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
     session.run_deferred()
-    found = rows_of_table(session, address, table)[1], _certificate(session, table)
+    found = rows_of_table(session, address, table)[1], _certified(session, table)[1]
     if found != (sha256, certificate):
         raise InputError(
             f"output '{address.shown}': the database itself changed the release or its"
@@ -251,11 +252,12 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)
-    if not is_release or _certificate(session, table) is None:
+    sha256, certificate = _certified(session, table)
+    if not is_release or certificate is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
         raise location.is_taken(where, "table")
-    if not _is_as_certified(session, address, table):
+    if not _has_hash(session, address, table, sha256):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
             " if nobody needs it, or name a new table"
@@ -280,13 +282,13 @@ def taken_finding(is_there: bool, kept: str, owner: str) -> str:
     return f"is gone, but '{kept}' still lists it; delete its lines there, or name a new table"
 
 
-def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
-    known = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
+def _has_hash(
+    session: Session, address: TableAddress, table: TableName, sha256: str | None
+) -> bool:
     try:
-        _, sha256 = rows_of_table(session, address, table)
+        return rows_of_table(session, address, table)[1] == sha256
     except InputError:
         return False
-    return known is not None and known[0] == sha256
 
 
 def _commit(draft: TableDraft) -> None:
@@ -321,15 +323,12 @@ def _is_there(draft: TableDraft) -> bool:
 # bytes, a colon, its text and a comma; NULL is `-,`. So no two tables are written alike.
 
 
-BATCH = 1 << 16
-
-
 def rows_sha256(frame: pl.DataFrame) -> str:
     names = "".join(f"{len(name.encode())}:{name}," for name in frame.columns)
     digest = hashlib.sha256(f"{names}\n".encode())
-    for first in range(0, frame.height, BATCH):
+    for first in range(0, frame.height, sql.BATCH):
         cells = [_cell(name) for name in frame.columns]
-        lines = frame.slice(first, BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
+        lines = frame.slice(first, sql.BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
         digest.update(str(lines.to_series().str.join("").item()).encode())
     return digest.hexdigest()
 

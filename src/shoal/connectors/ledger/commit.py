@@ -16,6 +16,7 @@ from typing import IO
 
 import numpy as np
 
+from shoal.connectors.files import umask
 from shoal.connectors.ledger import layout, verify
 from shoal.data.regular_files import path_text, sync
 from shoal.errors import ANOTHER_LEDGER, STOPS, InputError, LedgerError, os_errors_as_input_errors
@@ -288,7 +289,10 @@ class Ledger(layout.Chain):
         )
         drafts += [path for path in self.path.parent.iterdir() if own.fullmatch(path.name)]
         for path in drafts:
-            remove(path)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
         steps = (int(name) for name in names[self.private] if _STEP_FOLDER.fullmatch(name))
         last = max(steps, default=0)
         if last and not self.is_committed(last):
@@ -382,8 +386,7 @@ def _mapped(path: Path) -> np.ndarray | None:
 
 def open_to_readers(folder: Path) -> None:
     """A draft is its owner's alone; what is published follows the owner's rule for new files."""
-    mask = os.umask(0)
-    os.umask(mask)
+    mask = umask()
     folder.chmod(0o777 & ~mask)
     for path in folder.rglob("*"):
         path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
@@ -396,13 +399,6 @@ def move_into_place(draft: Path, place: Path) -> None:
     sync(draft)
     os.rename(draft, place)
     sync(place.parent)
-
-
-def remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -155,8 +155,7 @@ class KnownPeople:
         """Which of these tokens are known; (n,) bool."""
         known = np.zeros(len(people), dtype=bool)
         for run in self.runs:
-            index = np.minimum(np.searchsorted(run, people), len(run) - 1)
-            known |= run[index] == people
+            known |= places_among(run, people) >= 0
         return known
 
     def add_and_count_known(self, subjects: np.ndarray, named: NamedPeople | None = None) -> int:

@@ -30,7 +30,7 @@ from shoal.policy.binding.notation import PARTS, is_number
 from shoal.policy.binding.spare_rows import check_repeated_names, spare_rows
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import one_line
-from shoal.policy.model import PolicyModel
+from shoal.policy.model import SHOWN, PolicyModel
 from shoal.policy.parameters import nearest
 from shoal.policy.proposal.cells import ColumnCells, TextsOf, signs_of_no_value
 from shoal.policy.proposal.notation import (
@@ -40,8 +40,6 @@ from shoal.policy.proposal.notation import (
     may_be_groups,
 )
 from shoal.policy.proposal.roles import CATEGORIES, guess_of, unread
-
-_SHOWN = ("quasi", "sensitive", "plain")
 
 
 def check_columns(
@@ -74,7 +72,7 @@ def check_columns(
         name
         for name, a in declared.items()
         if name not in (*names, model.person)
-        and (not released or a.role in _SHOWN or a.pseudonym is not None)
+        and (not released or a.role in SHOWN or a.pseudonym is not None)
     ]
     hidden = [name for name in absent if declared[name].role == "sensitive"]
     if released and GROUP in unnamed and hidden:
@@ -153,22 +151,17 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     # only 'other: plain' would publish a copy
     is_published = tables.model.other == "plain"
     copies = copied_columns(table, unnamed, removed) if is_published else {}
-    return _check_header(odd, table.names) or [
+    if is_no_header(odd, table.names):
+        return [
+            f"columns: {len(odd)} that the policy does not name have names that look like data; "
+            "put a line that names the columns on top, say which line does, such as --read"
+            " header=2, or name these under 'attributes'"
+        ]
+    return [
         _finding(
             name, f"holds the cells of '{one}' ({declared[one].role})", tables.is_made_of_columns
         )
         for name, one in copies.items()
-    ]
-
-
-def _check_header(odd: list[str], names: list[str]) -> list[str]:
-    """A finding where columns that are left to `other` are named like data: no header."""
-    if not is_no_header(odd, names):
-        return []
-    return [
-        f"columns: {len(odd)} that the policy does not name have names that look like data; "
-        "put a line that names the columns on top, say which line does, such as --read header=2,"
-        " or name these under 'attributes'"
     ]
 
 
@@ -420,7 +413,7 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
 def cell_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the cells of a table's columns give reason to say."""
     roles = {name: one.role for name, one in model.attributes.items()}
-    shown = [name for name in table.names if roles.get(name, model.other) in _SHOWN]
+    shown = [name for name in table.names if roles.get(name, model.other) in SHOWN]
     signs = signs_of_no_value(table, shown, model.no_names)
     return [*read_as_text(table, model), *written_alike(table, model), *signs]
 

@@ -30,7 +30,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
 from shoal.policy.consistency import renders_two_tables, require_one_record_each
-from shoal.policy.loading import reading_beside, reading_of
+from shoal.policy.loading import reading_beside, reading_of, reading_of_release
 from shoal.policy.model import PolicyModel, ReadOptions
 from shoal.privacy.two_tables import joined
 
@@ -155,7 +155,7 @@ class PolicyTables:
     @property
     def _reading_of_release(self) -> Reading:
         """Numbers and dates that are not declared stand there as such, not in the policy's form."""
-        reading = reading_of(self.model.read, self.model.write)
+        reading = reading_of_release(self.model.read, self.model.write)
         sources = {column.name: column.source for column in self.cells.derived}
         translated = translated_columns(self.model, [*self.model.attributes, *sources], sources)
         return replace(reading, translated=frozenset(translated))
@@ -428,10 +428,11 @@ def certified_reading(path: str, asked: Reading) -> Reading | None:
     stated = dialects.reading_as_stated(output.get("dialect"))
     if _is_same(stated, asked) or files.table_sha256(path) != output.get("sha256"):
         return None
-    if _codec(stated) != dialects.UTF8 and not dialects.is_written_in(
-        _content(path, asked), _codec(stated)
-    ):
-        return None
+    if _codec(stated) != dialects.UTF8:
+        content = Path(path).read_bytes()
+        content = regular_files.unpacked(content, f"file '{path}'", asked.unpacked)
+        if not dialects.is_written_in(content, _codec(stated)):
+            return None
     return stated
 
 
@@ -443,11 +444,6 @@ def _is_same(stated: Reading, asked: Reading) -> bool:
 
 def _codec(reading: Reading) -> str:
     return (dialects.codec_of(reading.encoding) if reading.encoding else None) or dialects.UTF8
-
-
-def _content(path: str, asked: Reading) -> bytes:
-    content = Path(path).read_bytes()
-    return regular_files.unpacked(content, f"file '{path}'", asked.unpacked)
 
 
 # A release of two tables, read as one: each row with its group and a value of the group.

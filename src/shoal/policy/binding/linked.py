@@ -89,17 +89,11 @@ def about(table: DeclaredTable) -> str:
 
 
 def _table_findings(tables: Mapping[str, Table], problem: LinkedProblem) -> list[str]:
-    """Tables that are not there, or not in the policy, and links that a table lacks."""
-    named = [table.name for table in problem.given]
+    """Tables that are not there, and links that a table lacks."""
     findings = [
-        f"table '{name}': in the policy, not in the data; add its file, or take it out"
-        for name in named
-        if name not in tables
-    ]
-    findings += [
-        f"table '{name}': in the data, not in the policy; name it under 'tables', or take it out"
-        for name in tables
-        if name not in named
+        f"table '{table.name}': in the policy, not in the data; add its file, or take it out"
+        for table in problem.given
+        if table.name not in tables
     ]
     return findings + [
         f"{about(table)}has no column '{column}', by which rows of tables belong together; correct"

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ import polars as pl
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.dates import is_period
 from shoal.data.numbers import (
-    EXACT_DIGITS,
+    EXACT,
     MOST_EXACT,
     PLAIN,
     Notation,
@@ -32,11 +33,10 @@ from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.consistency import named_as
-from shoal.policy.model import AttributePolicy, PolicyModel
+from shoal.policy.model import SHOWN, AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
 COMPUTED = ("mid", "mean")
-_EXACT = Context(prec=EXACT_DIGITS)
 _NUMBER = f"({PLAIN.number})"
 _BIN = re.compile(rf"\[{_NUMBER}, {_NUMBER}\)")
 _VALUE = re.compile(_NUMBER)
@@ -45,84 +45,60 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
 _YEAR = re.compile(r"\d{4}")
 _DECADE = re.compile(r"(\d{3})0s")
-_NOTHING = ("", "", "")
 _DAY = r"^\d{4}-\d\d-\d\d$"
 
 
-@dataclass(frozen=True)
-class Spans:
-    """By distinct cell, the texts of what it shows; "" where it does not show it.
+class Span(NamedTuple):
+    """What a cell shows, in texts; "" for what it does not show. The parts are those of `PARTS`.
 
     Dates are ISO, numbers have a decimal point.
     """
 
-    lo: Sequence[str]
-    hi: Sequence[str]
-    mid: Sequence[str]
-    mean: Sequence[str]
+    lo: str = ""
+    hi: str = ""
+    mid: str = ""
+    mean: str = ""
 
-    def part(self, name: str) -> Sequence[str]:
-        """One of `PARTS`."""
-        return getattr(self, name)
+    @classmethod
+    def between(cls, lo: str, hi: str) -> "Span":
+        """From one number to another, "" for an end that is open; such a span has no middle."""
+        if not lo or not hi:
+            return cls(lo, hi)
+        with localcontext(EXACT):
+            return cls(lo, hi, plain_text((Decimal(lo) + Decimal(hi)) / 2))
 
 
-def spans_of_numbers(column: PublishedColumn, render: Render) -> Spans:
+def spans_of_numbers(column: PublishedColumn, render: Render) -> list[Span]:
     """The ends of numbers and intervals, their middle, and the means that are shown.
 
     They are taken from the cells' own digits: a float may have fewer.
     """
-    nothing = [""] * len(column.cells)
-    of_cell = PublishedNumbers.of(PLAIN, render)
-    shown = [
-        _numbers_in(cell, of_cell) if np.isfinite(least) else _NOTHING
-        for cell, least in zip(column.cells, column.lo, strict=True)
-    ]
-    means = nothing if column.means is None else [numbers[0] for numbers in shown]
-    if column.observed_bounds is not None:  # a mean alone hides its interval
-        return Spans(nothing, nothing, nothing, means)
-    lo, hi = [numbers[-2] for numbers in shown], [numbers[-1] for numbers in shown]
-    return Spans(lo, hi, [_middle(*ends) for ends in zip(lo, hi, strict=True)], means)
+    published = PublishedNumbers.of(PLAIN, render)
+    spans = []
+    for cell, least in zip(column.cells, column.lo, strict=True):
+        texts = [exact_text(one) for one in published.numbers(cell)] if np.isfinite(least) else []
+        # a value, the ends of an interval, or a mean before them
+        ends = texts[-2:] if texts[1:] else 2 * texts
+        has_mean = column.means is not None and len(texts) in (1, 3)
+        is_open = column.observed_bounds is None  # else a mean alone hides its interval
+        span = Span.between(*ends) if ends and is_open else Span()
+        spans.append(span._replace(mean=texts[0]) if has_mean else span)
+    return spans
 
 
-def spans_of_bins(cells: Sequence[str]) -> Spans:
+def spans_of_bins(cells: Sequence[str]) -> list[Span]:
     """The ends of bins, of which the upper one is excluded, and of values."""
-    return spans_between([_bin_ends(cell) for cell in cells])
+    return [Span.between(*_bin_ends(cell)) for cell in cells]
 
 
-def spans_between(ends: Sequence[tuple[str, str]]) -> Spans:
-    """Spans from one number to another, "" for an end that is open; such a span has no middle."""
-    return _spans(ends, [_middle(*pair) for pair in ends])
-
-
-def spans_of_dates(cells: Sequence[str]) -> Spans:
+def spans_of_dates(cells: Sequence[str]) -> list[Span]:
     """The first and last day of days and calendar periods, and the day in the middle."""
-    ends = [_shown_days(cell) for cell in cells]
-    middles = [
-        "" if days is None else (days[0] + (days[1] - days[0]) // 2).isoformat() for days in ends
-    ]
-    texts = [("", "") if d is None else (d[0].isoformat(), d[1].isoformat()) for d in ends]
-    return _spans(texts, middles)
+    return [Span() if days is None else _span_of_days(*days) for days in map(_shown_days, cells)]
 
 
-def _spans(ends: Sequence[tuple[str, str]], middles: Sequence[str]) -> Spans:
-    return Spans([lo for lo, _ in ends], [hi for _, hi in ends], middles, [""] * len(ends))
-
-
-def _numbers_in(cell: str, published: PublishedNumbers) -> tuple[str, str, str]:
-    """Mean, least and greatest number that a cell shows, "" for none; a value is all three."""
-    texts = [exact_text(number) for number in published.numbers(cell)]
-    if len(texts) == 3:
-        return texts[0], texts[1], texts[2]
-    if len(texts) == 2:
-        return "", texts[0], texts[1]
-    return (texts[0], texts[0], texts[0]) if texts else _NOTHING
-
-
-def _middle(lo: str, hi: str) -> str:
-    if not lo or not hi:
-        return ""
-    with localcontext(_EXACT):
-        return plain_text((Decimal(lo) + Decimal(hi)) / 2)
+def _span_of_days(first: date, last: date) -> Span:
+    middle = first + (last - first) // 2
+    return Span(first.isoformat(), last.isoformat(), middle.isoformat())
 
 
 def _bin_ends(cell: str) -> tuple[str, str]:
@@ -161,7 +137,6 @@ def _months(year: int, month: int, count: int) -> tuple[date, date]:
 
 
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
-_SHOWN = ("quasi", "sensitive", "plain")
 NO_SOURCES: Mapping[str, str] = {}
 Translate = Callable[[str], str | None]
 
@@ -190,21 +165,15 @@ def is_number(declared: AttributePolicy) -> bool:
     """Whether a column's texts are numbers: declared as such, or parted into bins."""
     is_plain = declared.kind is Kind.NUMBER and declared.hierarchy is None
     return (
-        (declared.role in _SHOWN or declared.is_weight)
+        (declared.role in SHOWN or declared.is_weight)
         and declared.type != "date"
-        and (is_plain or _maker(declared) == "bins")
+        and (is_plain or declared.maker == "bins")
     )
 
 
 def is_date(declared: AttributePolicy) -> bool:
     """Whether a column's texts are dates."""
-    return declared.role in _SHOWN and (declared.type == "date" or _maker(declared) == "dates")
-
-
-def _maker(declared: AttributePolicy) -> str | None:
-    if not isinstance(declared.hierarchy, dict):
-        return None
-    return next(iter(declared.hierarchy))
+    return declared.role in SHOWN and (declared.type == "date" or declared.maker == "dates")
 
 
 @dataclass(frozen=True)
@@ -364,7 +333,7 @@ class CellNotation:
             spans = self._number_spans(cells, declared)
         return [_gathered(spans, one, column.codes) for one in asked]
 
-    def _number_spans(self, cells: pl.Series, declared: AttributePolicy) -> Spans:
+    def _number_spans(self, cells: pl.Series, declared: AttributePolicy) -> list[Span]:
         attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
         schema = Schema((), missing_values=tuple(self.model.missing_texts), render=self.render)
         return spans_of_numbers(read_column(attribute, encode_text(cells), schema), self.render)
@@ -456,9 +425,9 @@ def _plain(cells: pl.Series) -> pl.Series:
     return cells.replace(list(distinct), plain)
 
 
-def _gathered(spans: Spans, asked: Derived, codes: object) -> pl.Series:
-    texts = pl.Series(asked.name, [text or None for text in spans.part(asked.part)], pl.String)
-    return texts.gather(codes)  # type: ignore[arg-type]
+def _gathered(spans: Sequence[Span], asked: Derived, codes: object) -> pl.Series:
+    texts = [getattr(span, asked.part) or None for span in spans]
+    return pl.Series(asked.name, texts, pl.String).gather(codes)  # type: ignore[arg-type]
 
 
 # Columns of a release as numbers and dates, for formats that have types.

@@ -277,9 +277,7 @@ def _about_empty_cells(name: str, column: Column) -> str:
 
 def _lost_zeros(declared: AttributePolicy, column: Column | None, is_value: np.ndarray) -> bool:
     """Whether prefixes are to be taken of numbers, whose leading zeros are gone."""
-    if not (isinstance(declared.hierarchy, dict) and "prefix" in declared.hierarchy):
-        return False
-    if column is None or not column.was_number:
+    if declared.maker != "prefix" or column is None or not column.was_number:
         return False
     return len({len(column.cells[i]) for i in np.flatnonzero(is_value)}) > 1
 
