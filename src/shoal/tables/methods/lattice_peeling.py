@@ -40,7 +40,6 @@ from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
-from shoal.errors import InputError
 from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
@@ -100,23 +99,11 @@ class LatticePeeling(SearchingPartitioner):
     steps: int = field(default=0, metadata=STEPS)
     stop: int = field(default=-1, metadata=STOP)
 
-    def __post_init__(self) -> None:
-        if self.refine not in REFINE:
-            raise InputError(
-                f"method '{self.name}': parameter 'refine' must be one of {', '.join(REFINE)}"
-            )
-        if self.vectors < 1:
-            raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
-
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         """Classes of `promises.k` people that keep every promise; only refining draws numbers."""
         require_people(matrix, promises)
-        if matrix.attributes == 0:
-            raise InputError(
-                f"method '{self.name}': the policy has no quasi-identifier to partition on"
-            )
         units = units_of(matrix)
         k_alone = matrix.subjects is None and not promises.needs_more_than_k
         many_small = promises.k <= min(SMALL_CLASSES, matrix.records // MANY)

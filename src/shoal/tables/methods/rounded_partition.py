@@ -42,7 +42,7 @@ Ours, not the paper's:
   done, by exchanges that keep every promise.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -181,13 +181,6 @@ class RoundedPartition(SearchingPartitioner):
     stop: int = field(default=-1, metadata=STOP)
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            choices = option.metadata.get("choices")
-            if choices and getattr(self, option.name) not in choices:
-                known = ", ".join(filter(None, choices))
-                raise InputError(
-                    f"method '{self.name}': parameter '{option.name}' must be one of {known}"
-                )
         if self.count not in ("", "any", "most"):
             raise InputError(
                 f"method '{self.name}': parameter 'count' must be any or most, or left out"
@@ -230,10 +223,6 @@ class RoundedPartition(SearchingPartitioner):
         many as the cuts find. Raises InfeasibleError when there are fewer than k subjects.
         """
         require_people(matrix, promises)
-        if matrix.attributes == 0:
-            raise InputError(
-                f"method '{self.name}': the policy has no quasi-identifier to partition on"
-            )
         promises_more = any(term.model != "k-anonymity" for term in promises.terms)
         if self.count == "most" and promises_more:  # k alone reaches its bound anyway
             partition = cut_for_most(matrix, promises.k, self._diversity(matrix, promises))
