@@ -46,16 +46,16 @@ from shoal.search.kernels import cuts, nearest_class, rounded_cut
 from shoal.search.repair import repair, tiles
 from shoal.search.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
 from shoal.search.targets import Targets, targets_of
-from shoal.tables.kernels import class_refinement, peeling
+from shoal.tables.kernels import peeling
+from shoal.tables.methods.rounded_partition import EXACT_ROWS, Exchange
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
 MOST_STEPS = 500_000_000  # units times vectors: up to ten seconds
 MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promised: about as long
 SMALL_CLASSES, MANY = 20, 100  # a thorough search of more than MANY begins with larger ones
-EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
-EXCHANGES = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, near classes, rounds
+EXCHANGES = {"light": Exchange(64, 2, 1), "full": Exchange(2048, 8, 3)}
 
 
 class Level(NamedTuple):
@@ -141,23 +141,14 @@ class LatticePeeling(SearchingPartitioner):
         effort = self._effort.for_k_alone(matrix.records)
         has_trees = bool((matrix.base >= 0).any())
         if effort in ("light", "exchange") or (effort in ("full", "thorough") and not has_trees):
-            self._exchange(rows, starts, costs, effort)  # step 5
+            exchange = EXCHANGES["light" if effort == "light" else "full"]
+            exchange.refine(rows, starts, costs)  # step 5
         return Partition.of_runs(rows[:, -1], starts)
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
         """As many as asked for, fewer where they would take long; the same on any computer."""
         asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
-
-    def _exchange(
-        self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray, effort: str
-    ) -> None:
-        """Exchange between the finished classes, in place."""
-        if len(starts) < 3:
-            return
-        reach, near, rounds = EXCHANGES["light" if effort == "light" else "full"]
-        together = 3 if len(costs) > rows.shape[1] - 1 else 2  # as in the rounded partition
-        class_refinement.refine_classes(rows, starts, reach, near, together, rounds, costs)
 
 
 def units_of(matrix: Matrix) -> Units:

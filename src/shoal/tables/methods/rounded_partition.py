@@ -105,12 +105,22 @@ class Exchange:
     reach: int
     neighbours: int
     rounds: int
-    above: float
+    above: float = 0.0
+
+    def refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
+        """Exchanges rows between classes, which begin at `starts`, in place."""
+        if len(starts) < 3:
+            return
+        # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
+        together = 3 if len(costs) > rows.shape[1] - 1 else 2
+        class_refinement.refine_classes(
+            rows, starts, self.reach, self.neighbours, together, self.rounds, costs, self.above
+        )
 
 
 EXCHANGES = {
     "light": Exchange(256, 4, 2, 1.0),
-    "exchange": Exchange(1024, 8, 3, 0.0),
+    "exchange": Exchange(1024, 8, 3),
     "full": Exchange(1024, 16, 3, 0.5),
     "thorough": Exchange(1024, 16, 3, 0.5),
     "far": Exchange(2048, 12, 3, 0.5),
@@ -303,25 +313,12 @@ class RoundedPartition(SearchingPartitioner):
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""
         effort = self._effort.for_k_alone(matrix.records)
-        if effort == "none" or len(starts) < 3:
+        if effort == "none":
             return columns[-1]
         if self._looks_far(matrix):
             effort = "wide" if self._exchanges_alone(matrix) else "far"
-        search = EXCHANGES[effort]
-        costs = costs_of(matrix)
-        # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
-        together = 3 if (matrix.base >= 0).any() else 2
         rows = _rows(columns, matrix.attributes)
-        class_refinement.refine_classes(
-            rows,
-            starts,
-            search.reach,
-            search.neighbours,
-            together,
-            search.rounds,
-            costs,
-            search.above,
-        )
+        EXCHANGES[effort].refine(rows, starts, costs_of(matrix))
         return rows[:, -1]
 
     def _exchanges_alone(self, matrix: Matrix) -> bool:
