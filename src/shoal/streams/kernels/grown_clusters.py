@@ -482,7 +482,6 @@ def _farthest_from(c, pool, boxes, trees):
     """The row of the record that adds most to the loss of box c; of equals the earlier record."""
     ids, near, leaf = pool.ids, pool.points.near, pool.points.leaf
     lo, hi, node = boxes.lo, boxes.hi, boxes.node
-    parent, first, last, cost = trees.parent, trees.first, trees.last, trees.cost
     farthest = np.int64(0)
     most = np.int64(-1)
     for i in range(len(ids)):
@@ -490,10 +489,8 @@ def _farthest_from(c, pool, boxes, trees):
         for j in range(near.shape[0]):
             added += max(lo[c, j] - near[j, i], 0) + max(near[j, i] - hi[c, j], 0)
         for j in range(leaf.shape[0]):
-            up = node[c, j]
-            while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
-                up = parent[up]
-            added += cost[up] - cost[node[c, j]]
+            up = node_over(node[c, j], leaf[j, i], leaf[j, i], trees)
+            added += trees.cost[up] - trees.cost[node[c, j]]
         if added > most or (added == most and ids[i] < ids[farthest]):
             farthest = i
             most = added
