@@ -5,7 +5,7 @@ Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-72
 Yang, Wang. Computer Technology and Development 27(5):102-107, 2017, section 3.4.
 Promise: after every step each group of each QID has at least its k people, and no step could be
 added at the end.
-Paper: Cut, v -> child(v)    Here: the open candidates (candidates.py), a candidate's starts
+Paper: Cut, v -> child(v)    Here: the open candidates, a candidate's starts
        a(qid), A(QID)              sizes, the least size
 Column form of TIPS: every attribute keeps the rows under each node of its cut, every QID the group
 of each row and the size of each group. A step reads and writes the rows under its node, nothing
@@ -268,15 +268,12 @@ def child_of_cell(step: Candidate | Step) -> np.ndarray:
 
 # Candidates of top-down specialization: which nodes can be specialized, and what that is worth.
 #
-# Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005;
-# Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. Scores:
-# Yang, Wang. Computer Technology and Development 27(5):102-107, 2017, section 3.4. Reading: a
-# number splits in two at the occupied cell of most gain, the lowest among equals, whatever is
-# valid; a node whose records share one cell is not a candidate. Reading: 0/0 is 0: a category's
-# node with one child in use scores nothing and is specialized while that is valid; a node without
-# records is left as it is. Reading: scores are whole numbers, 2**24 for 1, from counts summed in
-# a fixed order, so that all parties compute the same; among equals the attribute first in name
-# and then the leftmost node goes first, whoever owns it.
+# Reading: a number splits in two at the occupied cell of most gain, the lowest among equals,
+# whatever is valid; a node whose records share one cell is not a candidate. Reading: 0/0 is 0: a
+# category's node with one child in use scores nothing and is specialized while that is valid; a
+# node without records is left as it is. Reading: scores are whole numbers, 2**24 for 1, from counts
+# summed in a fixed order, so that all parties compute the same; among equals the attribute first in
+# name and then the leftmost node goes first, whoever owns it.
 
 
 SCORES = ("gain-ratio", "gain", "gain-per-loss")

@@ -1,5 +1,5 @@
 """One stream being published, in memory: what its pieces release, how that is measured, and what a
-snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partition.PartitionRun` by a
+snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partitions.PartitionRun` by a
 transaction of the broker, `shard.ShardRun` by what its driver commits for all shards.
 """
 

@@ -20,7 +20,7 @@ ARX). We do not search for a vector at each turn but take all of them once, by a
    where classes may be resized, records to spare bring more than a better start.
 
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and
-`Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
+`Promises.holds` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
 k alone the outcome is the same for any order of the records: groups are sets, and records of equal
 codes, taken in the order they come, are the same to k.
 
