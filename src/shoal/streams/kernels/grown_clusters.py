@@ -190,17 +190,11 @@ def grow(pool, size, steps, c, boxes, losses, trees):
 def swap_rows(a, b, pool):
     """Two records of a pool change places; not their totals."""
     ids, near, leaf = pool.ids, pool.points.near, pool.points.leaf
-    record = ids[a]
-    ids[a] = ids[b]
-    ids[b] = record
+    ids[a], ids[b] = ids[b], ids[a]
     for j in range(near.shape[0]):
-        position = near[j, a]
-        near[j, a] = near[j, b]
-        near[j, b] = position
+        near[j, a], near[j, b] = near[j, b], near[j, a]
     for j in range(leaf.shape[0]):
-        code = leaf[j, a]
-        leaf[j, a] = leaf[j, b]
-        leaf[j, b] = code
+        leaf[j, a], leaf[j, b] = leaf[j, b], leaf[j, a]
 
 
 @inner

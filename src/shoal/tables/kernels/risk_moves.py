@@ -69,8 +69,9 @@ def _loss_without(c, i, j, people, classes, costs, room):
     """The loss of class c without record i but with j, if that is one."""
     lo = room[0]
     hi = room[1]
-    lo[:] = 2147483647
-    hi[:] = -1
+    for x in range(lo.shape[1]):
+        lo[0, x] = 2147483647
+        hi[0, x] = -1
     m = classes.head[c]
     while m >= 0:
         if m != i:
