@@ -25,6 +25,8 @@ from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
 from shoal.errors import InputError
 from shoal.search.kernels import specialize
 
+MOST_ROWS = np.iinfo(np.int32).max
+
 
 def without_implied(qids: Sequence[IndexedRequirement]) -> tuple[IndexedRequirement, ...]:
     """The QIDs that no other one implies, by at least their attributes and at least their k."""
@@ -99,6 +101,11 @@ class _Tally(NamedTuple):
     touched: np.ndarray
     counts: np.ndarray
 
+    @property
+    def least(self) -> int:
+        """The smallest part of a group that is not empty."""
+        return int(self.counts.min(initial=MOST_ROWS, where=self.counts > 0))
+
 
 @dataclass(frozen=True)
 class Done:
@@ -156,13 +163,11 @@ class Specialization:
         if tried is None:
             return None
         least = []
-        for groups, touched, counts in tried[1]:
-            untouched = np.ones(groups.count, dtype=bool)
-            untouched[touched] = False
-            least_untouched = groups.sizes[: groups.count][untouched].min(
-                initial=np.iinfo(np.int32).max
-            )
-            least.append(min(int(least_untouched), int(counts[counts > 0].min())))
+        for tally in tried[1]:
+            untouched = np.ones(tally.groups.count, dtype=bool)
+            untouched[tally.touched] = False
+            sizes = tally.groups.sizes[: tally.groups.count]
+            least.append(min(int(sizes.min(initial=MOST_ROWS, where=untouched)), tally.least))
         return least
 
     def least_of(self, attribute: int) -> list[int]:
@@ -244,7 +249,7 @@ class Specialization:
                 counts,
             )
             tally = _Tally(groups, touched[:used], counts[:used])
-            if specialize.least_count(tally.counts, used) < groups.qid.k:
+            if tally.least < groups.qid.k:
                 return None
             if self._keeps is not None:
                 parts = groups.labels[rows].astype(np.int64) * len(step.starts) + child
