@@ -257,22 +257,11 @@ def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     from shoal.tables.plan import apply_plan
 
     started = time.process_time()
-    applied = apply_plan(plan, bound)
-    reasons = {
-        "not covered by the plan": applied.not_covered,
-        "suppressed by the method": applied.broken,
-    }
-    extras = {"plan": {"uncovered": applied.uncovered, "suppressed": applied.broken}}
+    recoding, reasons, stated = apply_plan(plan, bound)
+    seconds = time.process_time() - started
     # its search statistics are about another table
     made_by = MethodReport(name=plan.method["name"], parameters=plan.method["parameters"])
-    return RecodingDecision(
-        applied.recoding,
-        time.process_time() - started,
-        made_by,
-        {why: count for why, count in reasons.items() if count},
-        None,
-        extras,
-    )
+    return RecodingDecision(recoding, seconds, made_by, reasons, None, {"plan": stated})
 
 
 # What a publish found: the certificate, the release, and the draft that it was made of.
