@@ -88,8 +88,8 @@ def main(rows: int, repeats: int) -> dict[str, Any]:
             if not all(map(np.array_equal, one.starts, other.starts)):
                 raise SystemExit(f"{name}: another cut on rows than on records")
     distinct_rows.WORTHWHILE = ways["rows"]
-    found = distinct_rows.DistinctRows.of(matrix)
-    return {"seconds": seconds, "distinct": rows if found is None else found.matrix.records}
+    found = distinct_rows.distinct_rows_of(matrix)
+    return {"seconds": seconds, "distinct": rows if found is None else found[0].records}
 
 
 if __name__ == "__main__":

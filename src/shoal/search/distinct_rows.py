@@ -7,7 +7,7 @@ asked of the records.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -39,11 +39,12 @@ def on_distinct_rows(with_label: bool = False) -> Callable[[CutMethod], CutMetho
         @wraps(cut)
         def searched(self: Any, matrix: Matrix, promises: Promises, *rest: Any, **more: Any) -> Cut:
             require_people(matrix, promises)
-            rows = DistinctRows.of(matrix, with_label)
-            if rows is None:
+            found = distinct_rows_of(matrix, with_label)
+            if found is None:
                 return cut(self, matrix, promises, *rest, **more)
-            asked = RowPromises(promises, rows.row_of)
-            return of_records(cut(self, rows.matrix, asked, *rest, **more), rows.row_of)
+            rows, row_of = found
+            asked = RowPromises(promises, row_of)
+            return of_records(cut(self, rows, asked, *rest, **more), row_of)
 
         searched.takes_counts = True  # type: ignore[attr-defined]
         searched.minds_labels = with_label  # type: ignore[attr-defined]
@@ -52,31 +53,26 @@ def on_distinct_rows(with_label: bool = False) -> Callable[[CutMethod], CutMetho
     return decorated
 
 
-@dataclass(frozen=True)
-class DistinctRows:
-    """A matrix's distinct rows, by their first records. row_of: (records,) int32."""
+def distinct_rows_of(matrix: Matrix, with_label: bool = False) -> tuple[Matrix, np.ndarray] | None:
+    """A matrix's distinct rows, by their first records, and the row of each record, (n,) int32.
 
-    matrix: Matrix
-    row_of: np.ndarray
-
-    @classmethod
-    def of(cls, matrix: Matrix, with_label: bool = False) -> "DistinctRows | None":
-        """None where a row would stand for fewer than WORTHWHILE records on average."""
-        label = matrix.label if with_label else None
-        columns = matrix.columns(int(label is not None))
-        if label is not None:
-            columns[-2] = label
-        first, count, row_of = rows_within(columns[:-1], matrix.records // WORTHWHILE)
-        if not len(first):
-            return None
-        rows = replace(
-            matrix,
-            codes=np.ascontiguousarray(columns[: matrix.attributes, first].T),
-            subjects=None,
-            label=None if label is None else label[first],
-            count=count,
-        )
-        return cls(rows, row_of)
+    None where a row would stand for fewer than WORTHWHILE records on average.
+    """
+    label = matrix.label if with_label else None
+    columns = matrix.columns(int(label is not None))
+    if label is not None:
+        columns[-2] = label
+    first, count, row_of = rows_within(columns[:-1], matrix.records // WORTHWHILE)
+    if not len(first):
+        return None
+    rows = replace(
+        matrix,
+        codes=np.ascontiguousarray(columns[: matrix.attributes, first].T),
+        subjects=None,
+        label=None if label is None else label[first],
+        count=count,
+    )
+    return rows, row_of
 
 
 def rows_within(

@@ -15,12 +15,12 @@ Promise: what comes back loses no more than what was given and keeps every promi
 - k: exchanges leave sizes as they are; where sizes may change, a record moves over only from a
   class of more than k, and a rebuilt class has k members or more, or none.
 - Beyond k: t-closeness, distinct l-diversity and (alpha, k) are asked of both classes before each
-  move (`search.promised`). Where anything else is promised, only records with equal sensitive
+  move (`refinery.Asked`). Where anything else is promised, only records with equal sensitive
   values change places and none moves over. No class is rebuilt. Of subjects with several records
   only those change places who have one record in their own class and none in the other.
 - `Promises.holds` and `release_holds` have the last word after every step, where they held before.
 
-Besides few sweeps (`refinement.quick_search`), three things keep the search short:
+Besides few sweeps (`quick_search`), three things keep the search short:
 - It starts at a temperature below the mean loss of a record. A short search that first accepts
   moves worse than that would end with more loss than it started with.
 - On large tables it leaves out records that can't gain: classes of equal records lose nothing, and

@@ -27,14 +27,14 @@ from shoal.search.kernels import cuts, nearest_class
 from shoal.search.segments import costs_of, lowest_nodes
 
 Hold = Callable[[np.ndarray, int], np.ndarray]
-"""`hold(labels, count)`: whether each class holds, as `Promises.hold`."""
+"""`hold(labels, count)`: whether each class holds, as `Promises.holds`."""
 
 TILE = 16
 """Classes in a tile of the search at least; at most twice as many."""
 
 
 def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partition:
-    """The partition with every class that fails `promises.hold` merged away; unchanged where none
+    """The partition with every class that fails `promises.holds` merged away; unchanged where none
     does.
 
     Suppressed records stay suppressed. Raises InfeasibleError when one class of everybody fails.

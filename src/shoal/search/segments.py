@@ -1,7 +1,7 @@
 """Classes as runs of rows: what the methods share that split a table top down.
 
 The argument why the promises hold: a segment is only replaced by its parts where every part holds
-`k` people (asked by the kernel that cut) and, where more than k is promised, `Promises.hold` says
+`k` people (asked by the kernel that cut) and, where more than k is promised, `Promises.holds` says
 yes to every part. Nothing else ever makes a class.
 """
 

@@ -5,7 +5,7 @@ Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-72
 Yang, Wang. Computer Technology and Development 27(5):102-107, 2017, section 3.4.
 Promise: after every step each group of each QID has at least its k people, and no step could be
 added at the end.
-Paper: Cut, v -> child(v)    Here: the open candidates (candidates.py), a candidate's starts
+Paper: Cut, v -> child(v)    Here: the open candidates, a candidate's starts
        a(qid), A(QID)              sizes, the least size
 Column form of TIPS: every attribute keeps the rows under each node of its cut, every QID the group
 of each row and the size of each group. A step reads and writes the rows under its node, nothing
@@ -24,6 +24,8 @@ import numpy as np
 from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
 from shoal.errors import InputError
 from shoal.search.kernels import specialize
+
+MOST_ROWS = np.iinfo(np.int32).max
 
 
 def without_implied(qids: Sequence[IndexedRequirement]) -> tuple[IndexedRequirement, ...]:
@@ -99,6 +101,11 @@ class _Tally(NamedTuple):
     touched: np.ndarray
     counts: np.ndarray
 
+    @property
+    def least(self) -> int:
+        """The smallest part of a group that is not empty."""
+        return int(self.counts.min(initial=MOST_ROWS, where=self.counts > 0))
+
 
 @dataclass(frozen=True)
 class Done:
@@ -156,13 +163,11 @@ class Specialization:
         if tried is None:
             return None
         least = []
-        for groups, touched, counts in tried[1]:
-            untouched = np.ones(groups.count, dtype=bool)
-            untouched[touched] = False
-            least_untouched = groups.sizes[: groups.count][untouched].min(
-                initial=np.iinfo(np.int32).max
-            )
-            least.append(min(int(least_untouched), int(counts[counts > 0].min())))
+        for tally in tried[1]:
+            untouched = np.ones(tally.groups.count, dtype=bool)
+            untouched[tally.touched] = False
+            sizes = tally.groups.sizes[: tally.groups.count]
+            least.append(min(int(sizes.min(initial=MOST_ROWS, where=untouched)), tally.least))
         return least
 
     def least_of(self, attribute: int) -> list[int]:
@@ -244,7 +249,7 @@ class Specialization:
                 counts,
             )
             tally = _Tally(groups, touched[:used], counts[:used])
-            if specialize.least_count(tally.counts, used) < groups.qid.k:
+            if tally.least < groups.qid.k:
                 return None
             if self._keeps is not None:
                 parts = groups.labels[rows].astype(np.int64) * len(step.starts) + child
@@ -268,15 +273,12 @@ def child_of_cell(step: Candidate | Step) -> np.ndarray:
 
 # Candidates of top-down specialization: which nodes can be specialized, and what that is worth.
 #
-# Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005;
-# Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. Scores:
-# Yang, Wang. Computer Technology and Development 27(5):102-107, 2017, section 3.4. Reading: a
-# number splits in two at the occupied cell of most gain, the lowest among equals, whatever is
-# valid; a node whose records share one cell is not a candidate. Reading: 0/0 is 0: a category's
-# node with one child in use scores nothing and is specialized while that is valid; a node without
-# records is left as it is. Reading: scores are whole numbers, 2**24 for 1, from counts summed in
-# a fixed order, so that all parties compute the same; among equals the attribute first in name
-# and then the leftmost node goes first, whoever owns it.
+# Reading: a number splits in two at the occupied cell of most gain, the lowest among equals,
+# whatever is valid; a node whose records share one cell is not a candidate. Reading: 0/0 is 0: a
+# category's node with one child in use scores nothing and is specialized while that is valid; a
+# node without records is left as it is. Reading: scores are whole numbers, 2**24 for 1, from counts
+# summed in a fixed order, so that all parties compute the same; among equals the attribute first in
+# name and then the leftmost node goes first, whoever owns it.
 
 
 SCORES = ("gain-ratio", "gain", "gain-per-loss")

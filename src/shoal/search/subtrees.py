@@ -63,7 +63,6 @@ def cut_by_threads(
     rules: Rules,
     sample: int,
     costs: np.ndarray,
-    grain: int | None = None,
     room: Room = IN_MEMORY,
 ) -> np.ndarray:
     """Cuts one node that holds every record, on as many threads as may work.
@@ -72,7 +71,7 @@ def cut_by_threads(
     first, and those that don't fit into half of it one after another, so that what is at work stays
     in memory.
     """
-    records, grain = columns.shape[1], grain or GRAIN
+    records = columns.shape[1]
     nodes = np.array([0, records])
     listed = rounded_cut.is_listed(records, k, sample)
     least = max(rounded_cut.most_listed(k, sample), 2 * k - 1)
@@ -81,9 +80,9 @@ def cut_by_threads(
         most = max(room.most_records(records, BYTES * len(columns)), least)
         return cut_by_processes(columns, node.once, node.to_end, most, room)
     is_free = room.limit is None
-    if (cores.threads() == 1 and is_free) or listed or records <= grain:
+    if (cores.threads() == 1 and is_free) or listed or records <= GRAIN:
         return rounded_cut.cut(columns, nodes, k, rules, sample, costs)
-    whole = max(grain, least)
+    whole = max(GRAIN, least)
 
     sides, aside = room.array(records, np.int8), room.array(records, np.int32)
 

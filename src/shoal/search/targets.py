@@ -2,8 +2,8 @@
 
 Whole numbers throughout: a class of `size` records has cost = distance * pairs * size * span, as
 the auditor computes it, but here records are counted and not (subject, value) pairs. So where
-subjects have several records a class that looks close enough may fail; `Promises.hold` has the last
-word.
+subjects have several records a class that looks close enough may fail; `Promises.holds` has the
+last word.
 """
 
 from collections.abc import Mapping

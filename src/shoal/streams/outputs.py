@@ -10,7 +10,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -42,6 +42,8 @@ class RowFormat:
         self._compresses = options.place.is_packed
         self._separator = default_dialect(self._kind).delimiter
         self._schema = schema
+        self.names = [attribute.name for attribute in schema.published]
+        self._nothing = pl.DataFrame(schema=dict.fromkeys(self.names, pl.String))
         self.in_parts = self._kind.is_columnar
         """Whether rows are collected in files of their own and joined at the end."""
 
@@ -50,8 +52,7 @@ class RowFormat:
         return not self._kind.is_typed
 
     def header(self) -> bytes:
-        names = [attribute.name for attribute in self._schema.published]
-        return self.pack(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
+        return self.pack(self._nothing, header=True)
 
     def pack(self, frame: pl.DataFrame, header: bool = False) -> bytes:
         """The rows, with the names of their columns only where asked."""
@@ -97,14 +98,11 @@ class RowFormat:
             raise PromiseError("the rows of a step are not read as they were measured; withheld")
         return content
 
-    def join_parts(
-        self, folder: Path, nothing: pl.DataFrame, draft: Path, more: bytes = b""
-    ) -> None:
+    def join_parts(self, parts: Sequence[Path], draft: Path, more: bytes = b"") -> None:
         """Writes one table of all parts and of the packed rows `more`, piece by piece."""
-        parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
         tables = [pl.scan_parquet(part) for part in parts]
         tables += [self.read_back(more).lazy()] if more else []
-        rows = pl.concat(tables) if tables else nothing.lazy()
+        rows = pl.concat(tables) if tables else self._nothing.lazy()
         try:
             if self._kind.is_parquet:
                 rows.sink_parquet(draft)
@@ -121,7 +119,6 @@ class Outputs:
         self.format = RowFormat(options, schema)
         self._options = options
         self._checkpoint = checkpoint
-        self._published = [attribute.name for attribute in schema.published]
         is_shared = isinstance(checkpoint, SharedCheckpoint)
         paths = self._paths(lists_people=schema.subject is not None and not is_shared)
         self.by_name = {name: Output(path, name in PRIVATE) for name, path in paths.items()}
@@ -156,7 +153,7 @@ class Outputs:
         if self._options.place.is_topic:
             self._sink = kafka.TopicSink(self._options.sink, identity, step)
         if self._options.place.is_table:
-            self._sink = TableSink(self._options.place.address, self._published, identity, step)
+            self._sink = TableSink(self._options.place.address, self.format.names, identity, step)
 
     def certify(self, certificate: str) -> None:
         assert isinstance(self._sink, TableSink)

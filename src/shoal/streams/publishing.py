@@ -1,5 +1,5 @@
 """One stream being published, in memory: what its pieces release, how that is measured, and what a
-snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partition.PartitionRun` by a
+snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partitions.PartitionRun` by a
 transaction of the broker, `shard.ShardRun` by what its driver commits for all shards.
 """
 
@@ -69,15 +69,6 @@ class StreamRequest:
             if not promise.monotone
         ]
 
-    def read_reference(self) -> files.SourceFile | None:
-        """The table that shows what the policy leaves open, if one is named."""
-        named = self.policy.reference
-        return None if named is None else files.read(named)
-
-    def core(self, names: list[str], reference: files.SourceFile | None) -> StreamCore:
-        """A stream of these columns; raises InputError where policy or method don't fit them."""
-        return StreamCore(self.policy, names, None if reference is None else Table(reference.frame))
-
     @property
     def fixed(self) -> Mapping[str, Any]:
         """What its policy settles for as long as the stream goes on."""
@@ -92,11 +83,17 @@ class StreamRequest:
             "hierarchies": [files.file_sha256(name) for name in self.policy.named_tables],
         }
 
-    def fixed_for(self, names: list[str], reference: files.SourceFile | None) -> Mapping[str, Any]:
-        """What may not change between two runs of a stream of these columns."""
-        return {
+    def opened(self, names: list[str]) -> tuple[StreamCore, Mapping[str, Any]]:
+        """A stream of these columns, and what may not change between two runs of it.
+
+        Raises InputError where policy or method don't fit the columns.
+        """
+        named = self.policy.reference
+        shown = None if named is None else files.read(named)
+        core = StreamCore(self.policy, names, None if shown is None else Table(shown.frame))
+        return core, {
             **self.fixed,
-            "reference": None if reference is None else reference.sha256,
+            "reference": None if shown is None else shown.sha256,
             "columns": names,
             "record_lines": self.policy.fields.record_lines,
         }
@@ -116,8 +113,7 @@ class Publishing(ABC):
         self._feed = feed
         self._checkpoint = checkpoint
         self._clock = clock
-        reference = request.read_reference()
-        self.core = request.core(feed.names, reference)
+        self.core, terms = request.opened(feed.names)
         self.outputs = Outputs(options, checkpoint, self.core.schema)
         self.counters = StreamCounters()
         self.status = StatusWriter(options, self.core)
@@ -126,7 +122,7 @@ class Publishing(ABC):
         self._started = time.process_time()
         self._read_before = 0
         self._terms = {
-            **request.fixed_for(feed.names, reference),
+            **terms,
             "outputs": self._outputs_that_stay(),
             "table": options.place.address.table if options.place.is_table else None,
             "version": VERSION.rpartition(".")[0],

@@ -39,7 +39,7 @@ from shoal.streams import kafka
 from shoal.streams.certify import require_whole_kept, whole_stream
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
-from shoal.streams.outputs import Output, RowFormat
+from shoal.streams.outputs import Outputs
 from shoal.streams.partitions import TELL_EVERY, stream_partitions
 from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard import Rows
@@ -53,18 +53,17 @@ Certify = Callable[[], Certificate]
 class RollingFolder:
     """The files of a folder that are committed, and the parts of the next one."""
 
-    def __init__(self, folder: BatchFolder, roll: str, checkpoint: Path) -> None:
+    def __init__(self, folder: BatchFolder, roll: str, checkpoint: Path, written: Outputs) -> None:
         self.folder, self._checkpoint = folder, checkpoint
+        self._sink, self._rows = written["sink"], written.format
         self._most = None if roll == "day" else bytes_of(roll)
         self._entries: list[dict[str, Any]] = []
         self._until = 0  # the last step whose rows are in them
 
-    def add_due(
-        self, step: int, sink: Output, rows: RowFormat, nothing: pl.DataFrame, at_end: bool
-    ) -> None:
+    def add_due(self, step: int, at_end: bool) -> None:
         """Names a file of all parts and of what the sink gets in this step, if one is due."""
-        parts = sink.files
-        size = sum(part.stat().st_size for part in parts) + len(sink.pending)
+        parts, pending = self._sink.files, self._sink.pending
+        size = sum(part.stat().st_size for part in parts) + len(pending)
         if self._most is None:
             is_due = bool(parts) and _day(parts[0].stat().st_mtime) < _day()
         else:
@@ -74,18 +73,18 @@ class RollingFolder:
             return
         name = NAMED.format(batch=len(self._entries) + 1, shard=0)
         draft = self._checkpoint / name
-        rows.join_parts(sink.path, nothing, draft, sink.pending)
+        self._rows.join_parts(parts, draft, pending)
         records = pl.scan_parquet(draft).select(pl.len()).collect().item()
         found = Rows(name, records, draft.stat().st_size, files.file_sha256(draft))
         self._entries, self._until = [*self._entries, found.entry(name)], step
 
-    def put(self, sink: Output, certify: Certify) -> None:
+    def put(self, certify: Certify) -> None:
         """Puts the file that was committed last, if it waits, with its manifest; its parts go."""
         draft = self._checkpoint / self._entries[-1]["name"] if self._entries else None
         if draft is not None and draft.exists():
             self.folder.put(draft, self._entries[-1])
             self.folder.certify(certify().to_json())
-        for part in sink.files:
+        for part in self._sink.files:
             if int(part.stem) <= self._until:
                 part.unlink()
         if draft is not None:
@@ -178,9 +177,8 @@ def _resumable_run(
         with ExitStack() as stack:
             if options.is_rolling:
                 folder = stack.enter_context(batch_folder(options.sink))
-                run.rolling = RollingFolder(
-                    folder, request.policy.model.write.roll, checkpoint.folder
-                )
+                roll = request.policy.model.write.roll
+                run.rolling = RollingFolder(folder, roll, checkpoint.folder, run.outputs)
             stack.enter_context(run.status.reporting())
             is_resumed = False
             try:
@@ -273,7 +271,7 @@ class Run(Publishing):
             self.rolling.require_as_left()
 
     def _put_rolled(self, rolling: RollingFolder) -> None:
-        rolling.put(self.outputs["sink"], self.so_far)
+        rolling.put(self.so_far)
         self.status.unfiled = self.counters.published - rolling.records
 
     # working
@@ -309,12 +307,10 @@ class Run(Publishing):
 
     def _commit(self) -> None:
         self._step += 1
-        sink = self.outputs["sink"]
         rolled: Mapping[str, Any] = {}
         if self.rolling is not None:
-            form, nothing = self.outputs.format, self.core.nothing
             self.rolling.require_as_left()
-            self.rolling.add_due(self._step, sink, form, nothing, self.counters.closed)
+            self.rolling.add_due(self._step, self.counters.closed)
             rolled = self.rolling.snapshot
         if self._options.checkpoint is not None:
             state = {
@@ -342,9 +338,7 @@ class Run(Publishing):
             if self.outputs.format.in_parts and self.rolling is None:
                 stack.enter_context(outputs.remove_uncommitted_certificate(self._options.sink))
                 self._joined = stack.enter_context(files.atomic_write(self._options.sink))
-                self.outputs.format.join_parts(
-                    self.outputs["sink"].path, self.core.nothing, self._joined
-                )
+                self.outputs.format.join_parts(self.outputs["sink"].files, self._joined)
             is_file = self._options.place.is_path and self.rolling is None
             can_be_read = is_file or self._options.place.is_table
             is_whole = self._options.measured == "whole" and can_be_read and self.counters.published
@@ -367,8 +361,7 @@ class Run(Publishing):
         self._input = state["place"].get("sha256")
         if self.rolling is not None:
             self._put_committed(state)
-            sink, form = self.outputs["sink"], self.outputs.format
-            self.rolling.add_due(self._step, sink, form, self.core.nothing, bool(sink.files))
+            self.rolling.add_due(self._step, bool(self.outputs["sink"].files))
             self._checkpoint.commit({**state, **self.rolling.snapshot})
             self._put_rolled(self.rolling)
             return

@@ -12,12 +12,11 @@ put again.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from shoal.data.room import SharedRoom
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.streams import certify, shard, shard_files
 from shoal.streams.checkpoint import Checkpoint
-from shoal.streams.core import StreamCore
 from shoal.streams.options import refuse_table, unfit_for_engine
 from shoal.streams.publishing import StreamRequest, check_terms, settled
 from shoal.streams.shard import Advance, Committed, Rows, ShardTask, Step
@@ -92,6 +90,7 @@ class ShardedRun:
         else:
             self._state = found
             self._take_up()
+        self._status = StatusWriter(self._options, self._core)
 
     @cached_property
     def _room(self) -> SharedRoom:
@@ -104,23 +103,11 @@ class ShardedRun:
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         found = self._state
         found.require_same(self._checkpoint.folder, self._options, self._engine.shards)
-        check_terms(self._checkpoint.folder, found.fixed, self._terms(found.names))
+        self._core, terms = self._request.opened(found.names)
+        check_terms(self._checkpoint.folder, found.fixed, terms)
         self._output.require_no_later(found.files)
         self._put()
         self._output.require_as_left(found.files)
-
-    def _terms(self, names: list[str]) -> Mapping[str, Any]:
-        """What may not change between two runs of one stream."""
-        return self._request.fixed_for(names, self._reference)
-
-    @cached_property
-    def _reference(self) -> files.SourceFile | None:
-        return self._request.read_reference()
-
-    @cached_property
-    def _core(self) -> StreamCore:
-        """Of no shard: what all of them have in common."""
-        return self._request.core(self._state.names, self._reference)
 
     def _begun(self) -> Committed:
         """A new stream's state, once there is a file; raises InputError where terms don't fit."""
@@ -141,13 +128,13 @@ class ShardedRun:
                 f" --engine {name}:4"
             )
         names = shard_files.column_names(batch[0].path, self._request.policy.fields)
-        self._request.core(names, self._reference)
+        self._core, terms = self._request.opened(names)
         for place in range(shards):  # tasks make none: not all may see this place
             shard.shard_folder(self._checkpoint.folder, place).mkdir(mode=0o700, exist_ok=True)
         return Committed(
             source=str(Path(options.source).resolve()),
             sink=str(Path(options.sink).resolve()),
-            fixed=settled(self._terms(names)),
+            fixed=settled(terms),
             shards=shards,
             names=names,
         )
@@ -260,10 +247,6 @@ class ShardedRun:
             shard.forget_steps(folder, place, known)
 
     # reporting
-
-    @cached_property
-    def _status(self) -> StatusWriter:
-        return StatusWriter(self._options, self._core)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -115,25 +115,25 @@ def find_aligned(
         promises, whole_table.only(kept, matrix.take(kept).subjects), people
     )
     if findings:
-        require_k_left(kept, old.k)
-        gone = f"without the {int((~kept).sum())} people who are withheld beside other releases, "
-        raise InfeasibleError(gone + findings[0], findings[1:])
+        raise too_few_left(kept, old.k, *findings)
     partition = inside_groups(matrix, whole_table, old.cells, problem, rng, progress)
     partition = repair(matrix, partition, BoundPromises(promises, whole_table))
     return partition, time.process_time() - started
 
 
-def require_k_left(kept: np.ndarray, k: int) -> None:
-    """Raises InfeasibleError where too few records, each a person, are left beside those withheld.
+def too_few_left(kept: np.ndarray, k: int, first: str, *others: str) -> InfeasibleError:
+    """What is raised where the records, each a person, that are not withheld break promises.
 
     How many are withheld depends on k, so those who are left do not tell which k would do.
     """
-    left = int(kept.sum())
+    left, withheld = int(kept.sum()), f"{int((~kept).sum())} people"
     if left < min(k, len(kept)):
-        raise InfeasibleError(
-            f"beside: with k = {k}, {len(kept) - left} people are withheld beside other releases,"
+        return InfeasibleError(
+            f"beside: with k = {k}, {withheld} are withheld beside other releases,"
             f" and the {left} left are fewer than k; lower k, or publish both on one grouping"
         )
+    gone = f"without the {withheld} who are withheld beside other releases"
+    return InfeasibleError(f"{gone}, {first}", others)
 
 
 def inside_groups(
@@ -230,9 +230,7 @@ def find_united(
     except InfeasibleError as error:
         if not withheld:
             raise
-        require_k_left(kept, k)
-        gone = f"without the {withheld} people who are withheld beside other releases, "
-        raise InfeasibleError(gone + str(error)) from None
+        raise too_few_left(kept, k, str(error)) from None
     assert not isinstance(classes, Cut)
     progress("uniting classes that too few people fit")
     started = time.process_time()

@@ -21,7 +21,7 @@ from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, 
 from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
 from shoal.auditor.verdict import Publication
 from shoal.connectors.traces import read_trace
-from shoal.data.attack_scene import Recoding, Replay
+from shoal.data.attack_scene import Replay
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, Population, encode_sensitive_columns
 from shoal.data.encoding import EncodedTable, encode_populations
@@ -148,9 +148,7 @@ def _attacked(found: Audited, request: AttackRequest, progress: Progress) -> Cer
 
 
 def published_again(target: AttackedRelease) -> AttackedRelease:
-    """The release with how a part of its original is published again, and how the method decides
-    about a class alone, where the policy names a method for it.
-    """
+    """The release by the method that its policy names, if it names one."""
     problem = target.problem
     if problem.policy.model.method is None:
         return target
@@ -158,11 +156,20 @@ def published_again(target: AttackedRelease) -> AttackedRelease:
         problem.build_method()
     except InputError:
         return replace(target, no_republish=_why_not(problem.method_name))
+    return by_method_of(problem, target)
+
+
+def by_method_of(problem: Problem, target: AttackedRelease) -> AttackedRelease:
+    """The release with how this method publishes a part of its original again, and how it decides
+    about a class alone.
+    """
     again = replace(target, republish=republisher(target.original, target.encoded, problem))
     if target.truth is None:
         return again
     replay, why = replay_of(target.original, target.encoded, target.truth.rows, problem)
-    return replace(again, recoding=Recoding(problem.method_name, replay=replay, no_replay=why))
+    known = target.recoding
+    made = replace(known, method=known.method or problem.method_name, replay=replay, no_replay=why)
+    return replace(again, recoding=made)
 
 
 def _why_not(method: str) -> str:

@@ -136,8 +136,7 @@ def prepare(
 def _in_two_tables(
     table: Table, bound: BoundTable, progress: Progress, explained: bool
 ) -> RecodedDraft:
-    """Groups of the policy's method, shown in two tables."""
-
+    """Groups of the policy's method in two tables, the first sorted by what its rows show."""
     problem = bound.problem
     if explained:
         raise InputError(_no_explanation(problem))
@@ -146,11 +145,18 @@ def _in_two_tables(
     text = table.frame.select(pl.all().cast(pl.String))
     order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
     by_content = Table(table.frame[order])
-    found = bucketed(by_content, bind(by_content, problem.policy)[0] or bound)
-    method = problem.stated_method()
-    truth = Truth(table, bound.encoded, order[found.rows])
+    again = bind(by_content, problem.policy)[0] or bound
+    groups, seconds = _groups(by_content, again)
+    shown = TwoTables().tables(by_content, again.encoded, groups, again.schema)
+    rows = published_order(shown[""], again.problem.quasi, again.schema.render)
     return RecodedDraft(
-        found.quasi, bound.asked, truth, method, {}, found.seconds, sensitive=found.sensitive
+        shown[""][rows],
+        bound.asked,
+        Truth(table, bound.encoded, order[rows]),
+        problem.stated_method(),
+        {},
+        seconds,
+        sensitive=shown[SENSITIVE],
     )
 
 
@@ -251,22 +257,11 @@ def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     from shoal.tables.plan import apply_plan
 
     started = time.process_time()
-    applied = apply_plan(plan, bound)
-    reasons = {
-        "not covered by the plan": applied.not_covered,
-        "suppressed by the method": applied.broken,
-    }
-    extras = {"plan": {"uncovered": applied.uncovered, "suppressed": applied.broken}}
+    recoding, reasons, stated = apply_plan(plan, bound)
+    seconds = time.process_time() - started
     # its search statistics are about another table
     made_by = MethodReport(name=plan.method["name"], parameters=plan.method["parameters"])
-    return RecodingDecision(
-        applied.recoding,
-        time.process_time() - started,
-        made_by,
-        {why: count for why, count in reasons.items() if count},
-        None,
-        extras,
-    )
+    return RecodingDecision(recoding, seconds, made_by, reasons, None, {"plan": stated})
 
 
 # What a publish found: the certificate, the release, and the draft that it was made of.
@@ -286,18 +281,8 @@ class Outcome(CertifiedRelease):
 ROWS = 1 << 16
 
 
-@dataclass(frozen=True)
-class Bucketed:
-    """Both tables. rows: (n,) row of the original behind each row of the first."""
-
-    quasi: pl.DataFrame
-    sensitive: pl.DataFrame
-    rows: np.ndarray
-    seconds: float
-
-
-def bucketed(table: Table, bound: BoundTable) -> Bucketed:
-    """Groups that keep every promise, in two tables, the first sorted by what its rows show.
+def _groups(table: Table, bound: BoundTable) -> tuple[Partition, float]:
+    """Groups that keep every promise, and the seconds that finding them took.
 
     Raises InputError where a person has several records, InfeasibleError where no groups keep the
     promises.
@@ -318,10 +303,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
         method = problem.build_method()
         answer = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
         groups = repair(matrix, Partition.answered(answer, matrix.records), asked)
-    seconds = time.process_time() - started
-    shown = TwoTables().tables(table, encoded, groups, bound.schema)
-    rows = published_order(shown[""], problem.quasi, bound.schema.render)
-    return Bucketed(shown[""][rows], shown[SENSITIVE], rows, seconds)
+    return groups, time.process_time() - started
 
 
 def _secret_rng(table: Table, seed: int) -> np.random.Generator:

@@ -171,8 +171,6 @@ def _require_written(table: CodedTable, policy: Policy, dialect: Dialect) -> Non
 def _method_of(bound: BoundTable) -> Any:
     """The policy's method; raises InputError where it needs more than columns in files."""
     method, name = bound.problem.build_method(), bound.problem.method_name
-    if not bound.schema.quasi:
-        raise InputError(f"method '{name}': the policy has no quasi-identifier to partition on")
     needed = _of_method(name, method, bound.encoded.records)
     if not needed and bound.encoded.subjects is not None:
         raise InputError(

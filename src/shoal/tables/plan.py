@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
-from shoal.data import regular_files, release
+from shoal.data import release
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
 from shoal.data.recoding import GlobalRecoding, code_texts, span_ends
+from shoal.data.regular_files import Json, readable, require_regular
 from shoal.data.schema import Kind, Render
 from shoal.errors import UNREADABLE, InputError, PromiseError
 from shoal.policy.binding.table import BoundTable
@@ -109,8 +110,8 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> "Plan":
         """The plan in a file; raises InputError where it holds none."""
-        regular_files.require_regular(path, "plan")
-        with regular_files.readable(f"plan '{path}'"):
+        require_regular(path, "plan")
+        with readable(f"plan '{path}'"):
             text = Path(path).read_bytes()
         try:
             content = json.loads(text.decode("utf-8"))
@@ -142,23 +143,9 @@ class Plan:
         return json.dumps(content | {"rounds": rounds}, ensure_ascii=False, indent=1) + "\n"
 
 
-@dataclass(frozen=True)
-class AppliedPlan:
-    """A table recoded by a plan.
-
-    uncovered: by attribute, distinct values and records that the plan does not cover.
-    not_covered: records that it suppresses for such a value. broken: those whose class would break
-        a promise.
-    """
-
-    recoding: GlobalRecoding
-    uncovered: dict[str, dict[str, int]]
-    not_covered: int
-    broken: int
-
-
-def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
-    """The table recoded by a plan that was made for another.
+def apply_plan(plan: Plan, bound: BoundTable) -> tuple[GlobalRecoding, dict[str, int], Json]:
+    """The table recoded by a plan that was made for another; why it suppresses how many records;
+    and what a certificate says of that: by attribute, what the plan does not cover.
 
     Raises InputError and PromiseError where the plan doesn't fit or suppresses too much.
     """
@@ -191,8 +178,10 @@ def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
             f" allows to suppress {allowed}; find a new plan for this table"
         )
     not_covered = int(suppressed.sum()) - broken - int(missing.sum())
+    reasons = {"not covered by the plan": not_covered, "suppressed by the method": broken}
     recoding = GlobalRecoding(tuple(texts for texts, _ in rounds), round_of_record)
-    return AppliedPlan(recoding, uncovered, not_covered, broken)
+    stated = {"uncovered": uncovered, "suppressed": broken}
+    return recoding, {why: count for why, count in reasons.items() if count}, stated
 
 
 def texts_of_round(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -378,24 +377,13 @@ def attack_draft(
     from shoal.attacks.run.attack import attacked
     from shoal.attacks.run.people import AttackedRelease
     from shoal.data.attack_scene import Recoding
-    from shoal.tables.attack import replay_of, republisher
+    from shoal.tables.attack import by_method_of
 
     asked, truth = draft.asked, draft.truth
-    applied_plan = "plan" in draft.certificate_extras
-    own = asked.with_default_method(truth.encoded)
-    republish = republisher(truth.original, truth.encoded, own)
     made = Recoding.of(draft.method, truth.encoded.records)
-    if not applied_plan:
-        replay, why = replay_of(truth.original, truth.encoded, truth.rows, own)
-        made = replace(made, replay=replay, no_replay=why)
     target = AttackedRelease(
-        published,
-        release,
-        asked,
-        truth.original,
-        truth.encoded,
-        truth,
-        None if applied_plan else republish,
-        made,
+        published, release, asked, truth.original, truth.encoded, truth, recoding=made
     )
+    if "plan" not in draft.certificate_extras:
+        target = by_method_of(asked.with_default_method(truth.encoded), target)
     return attacked(certificate, target, request, progress)

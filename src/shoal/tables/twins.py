@@ -32,7 +32,8 @@ from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of
 from shoal.search.targets import PartPromises
 from shoal.tables.kernels.deal import deal
-from shoal.tables.methods.lattice_peeling import EXACT_ROWS, RULES
+from shoal.tables.methods.lattice_peeling import RULES
+from shoal.tables.methods.rounded_partition import EXACT_ROWS
 
 UNITS = 31_000
 """Units of a table at least; fewer than twice as many."""

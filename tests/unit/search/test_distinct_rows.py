@@ -16,7 +16,7 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
 from shoal.search import distinct_rows
-from shoal.search.distinct_rows import DistinctRows, RowPromises, of_records, rows_within
+from shoal.search.distinct_rows import RowPromises, distinct_rows_of, of_records, rows_within
 from shoal.tables.methods.full_domain import FullDomain
 from shoal.tables.methods.tds import TopDownSpecialization
 from shoal_papers.baselines.datafly import Datafly
@@ -131,28 +131,29 @@ def test_rows_are_numbered_by_their_first_records(
 
 def test_three_records_of_one_row_count_three() -> None:
     codes = np.array([[0], [1], [0], [1], [0], [0]], dtype=np.int32)
-    rows = DistinctRows.of(Matrix.from_columns(codes, [1.0]))
-    assert rows is not None
-    matrix = rows.matrix
+    found = distinct_rows_of(Matrix.from_columns(codes, [1.0]))
+    assert found is not None
+    matrix, row_of = found
     assert matrix.codes.tolist() == [[0], [1]]
     assert matrix.count is not None
     assert matrix.count.tolist() == [4, 2]
-    assert rows.row_of.tolist() == [0, 1, 0, 1, 0, 0]
+    assert row_of.tolist() == [0, 1, 0, 1, 0, 0]
     assert (matrix.records, matrix.total, matrix.people) == (2, 6, 6)
     assert matrix.take(np.array([1])).total == 2
     differing = np.arange(7, dtype=np.int32)[:, None]
-    assert DistinctRows.of(Matrix.from_columns(differing, [6.0])) is None
+    assert distinct_rows_of(Matrix.from_columns(differing, [6.0])) is None
 
 
 def test_records_with_another_label_are_another_row_where_it_is_asked_for() -> None:
     label = [0, 0, 1, 1, 1, 0, 0, 0]
     matrix = Matrix.from_columns(np.zeros((8, 1)), [1.0], label=np.array(label))
-    apart, together = (DistinctRows.of(matrix, with_label=asked) for asked in (True, False))
+    apart, together = (distinct_rows_of(matrix, with_label=asked) for asked in (True, False))
     assert apart is not None
     assert together is not None
-    assert apart.matrix.label is not None
-    assert (apart.matrix.label.tolist(), apart.row_of.tolist()) == ([0, 1], label)
-    assert (together.matrix.records, together.matrix.label) == (1, None)
+    rows, row_of = apart
+    assert rows.label is not None
+    assert (rows.label.tolist(), row_of.tolist()) == ([0, 1], label)
+    assert (together[0].records, together[0].label) == (1, None)
 
 
 def test_a_further_round_is_carried_to_the_records_that_were_suppressed() -> None:
@@ -168,13 +169,14 @@ def test_a_further_round_is_carried_to_the_records_that_were_suppressed() -> Non
 def test_promises_about_rows_are_asked_of_their_records() -> None:
     matrix = _matrix(60, seed=4, has_subjects=True)
     promises = _promises(matrix, k=3, with_values=True)
-    rows = DistinctRows.of(matrix, with_label=False)
-    assert rows is not None
-    asked = RowPromises(promises, rows.row_of)
-    labels = (np.arange(rows.matrix.records) % 3).astype(np.int32)
-    assert np.array_equal(asked.holds(labels, 3), promises.holds(labels[rows.row_of], 3))
+    found = distinct_rows_of(matrix, with_label=False)
+    assert found is not None
+    rows, row_of = found
+    asked = RowPromises(promises, row_of)
+    labels = (np.arange(rows.records) % 3).astype(np.int32)
+    assert np.array_equal(asked.holds(labels, 3), promises.holds(labels[row_of], 3))
     assert asked.qids == promises.qids
     assert asked.terms == promises.terms
     kept = labels != 1
-    few = promises.restricted_to(kept[rows.row_of]).holds(labels[rows.row_of], 3)
+    few = promises.restricted_to(kept[row_of]).holds(labels[row_of], 3)
     assert np.array_equal(asked.restricted_to(kept).holds(labels, 3), few)

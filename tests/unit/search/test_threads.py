@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -145,8 +146,8 @@ def test_any_number_of_threads_gives_the_same_classes(
     alone, costs = _columns(records, values, seed=records)
     together = alone.copy()
     expected = rounded_cut.cut(alone, np.array([0, records]), k, rules, sample, costs)
-    with cores.using(threads):
-        starts = subtrees.cut_by_threads(together, k, rules, sample, costs, grain)
+    with cores.using(threads), patch.object(subtrees, "GRAIN", grain):
+        starts = subtrees.cut_by_threads(together, k, rules, sample, costs)
     assert np.array_equal(starts, expected)
     assert np.array_equal(together, alone)
     assert len(starts) - 1 == max(records // k, 1)  # theorem 1

@@ -13,6 +13,7 @@ from peer_cases import hierarchy_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
+from shoal.policy.parameters import build
 from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut
 from shoal.search.kernels.sorted_cut import MOST_TRIED
@@ -138,7 +139,7 @@ def test_choices_that_do_not_go_together_or_are_unknown_are_refused():
         ({"dimension": "longest"}, "'dimension' must be one of widest, in-turn, best"),
     ):
         with pytest.raises(InputError, match=says):
-            RoundedPartition(**asked)
+            build(RoundedPartition, "method", asked)
 
 
 @pytest.mark.parametrize(("before", "is_found"), [(MOST_TRIED - 1, True), (MOST_TRIED, False)])

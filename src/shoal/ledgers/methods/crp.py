@@ -34,7 +34,7 @@ from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import Promises, Republisher
 from shoal.search.kernels import nearest_class
-from shoal.search.points import BLOCK, points_of, rows_of_blocks
+from shoal.search.points import BLOCK, people_of, points_of, rows_of_blocks
 from shoal.search.repair import repair
 from shoal.search.segments import lowest_nodes, require_people
 from shoal.search.targets import targets_for
@@ -114,10 +114,8 @@ class Crp(Republisher):
         self, block: Matrix, points: np.ndarray, k: int, rng: np.random.Generator
     ) -> np.ndarray:
         """The class of each record of a block, from 0."""
-        nobody = np.zeros(0, dtype=np.int32)
-        subject_ids = nobody if block.subjects is None else block.subjects
-        first = self._first_centre(points, rng)
-        labels = farthest_first.around_far_centres(points, subject_ids, k, first)  # steps 3 to 7
+        people, first = people_of(block), self._first_centre(points, rng)
+        labels = farthest_first.around_far_centres(points, people, k, first)  # steps 3 to 7
         return with_leftovers(block, points, labels, k, self.leftovers)  # step 8
 
     def _first_centre(self, points: np.ndarray, rng: np.random.Generator) -> int:

@@ -65,8 +65,8 @@ class Rebuild(NamedTuple):
 def rebuild(rows, record, size, loss, boxes, class_of, near, shape, table, temperatures, block):
     """Takes every class of the block apart once; returns how many attempts were kept.
 
-    near: (n, q) int32, near records of other places; temperatures: as in `annealing`, for one
-    sweep. block: as in `annealing`, which leaves boxes and losses as they must be. Classes without
+    near: (n, q) int32, near records of other places; temperatures: as in `anneal`, for one
+    sweep. block: as in `anneal`, which leaves boxes and losses as they must be. Classes without
     members are free to be filled.
     """
     classes = SlotClasses(rows, record, size, loss, boxes, class_of)
@@ -329,7 +329,7 @@ def _least_loss(first, end, share, classes):
     return total * share // (max(filled, np.int64(1)) << 10)
 
 
-# Simulated annealing as in `annealing`, over classes that promise more than a number of records.
+# Simulated annealing as by `anneal`, over classes that promise more than a number of records.
 #
 # What classes exceed their promises by never grows: a class that keeps them keeps them, and one
 # that does not comes nearer. What a move costs is asked first, since it is cheap and mostly

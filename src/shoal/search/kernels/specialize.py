@@ -56,18 +56,6 @@ def tally(rows, child, weights, children, labels, place, seen, counts):
     return found
 
 
-@uncompiled_up_to(lambda counts, found: counts.shape[1] * found)
-@outer
-def least_count(counts, found):
-    """The smallest part of a group that is not empty."""
-    least = np.int64(2147483647)
-    for g in range(found):
-        for c in range(counts.shape[1]):
-            if 0 < counts[g, c] < least:
-                least = counts[g, c]
-    return least
-
-
 @uncompiled_up_to(
     lambda rows, child, labels, place, seen, found, counts, *_: len(rows) + found * counts.shape[1]
 )

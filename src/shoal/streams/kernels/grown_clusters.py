@@ -190,17 +190,11 @@ def grow(pool, size, steps, c, boxes, losses, trees):
 def swap_rows(a, b, pool):
     """Two records of a pool change places; not their totals."""
     ids, near, leaf = pool.ids, pool.points.near, pool.points.leaf
-    record = ids[a]
-    ids[a] = ids[b]
-    ids[b] = record
+    ids[a], ids[b] = ids[b], ids[a]
     for j in range(near.shape[0]):
-        position = near[j, a]
-        near[j, a] = near[j, b]
-        near[j, b] = position
+        near[j, a], near[j, b] = near[j, b], near[j, a]
     for j in range(leaf.shape[0]):
-        code = leaf[j, a]
-        leaf[j, a] = leaf[j, b]
-        leaf[j, b] = code
+        leaf[j, a], leaf[j, b] = leaf[j, b], leaf[j, a]
 
 
 @inner
@@ -482,7 +476,6 @@ def _farthest_from(c, pool, boxes, trees):
     """The row of the record that adds most to the loss of box c; of equals the earlier record."""
     ids, near, leaf = pool.ids, pool.points.near, pool.points.leaf
     lo, hi, node = boxes.lo, boxes.hi, boxes.node
-    parent, first, last, cost = trees.parent, trees.first, trees.last, trees.cost
     farthest = np.int64(0)
     most = np.int64(-1)
     for i in range(len(ids)):
@@ -490,10 +483,8 @@ def _farthest_from(c, pool, boxes, trees):
         for j in range(near.shape[0]):
             added += max(lo[c, j] - near[j, i], 0) + max(near[j, i] - hi[c, j], 0)
         for j in range(leaf.shape[0]):
-            up = node[c, j]
-            while last[up] < leaf[j, i] or first[up] > leaf[j, i]:
-                up = parent[up]
-            added += cost[up] - cost[node[c, j]]
+            up = node_over(node[c, j], leaf[j, i], leaf[j, i], trees)
+            added += trees.cost[up] - trees.cost[node[c, j]]
         if added > most or (added == most and ids[i] < ids[farthest]):
             farthest = i
             most = added

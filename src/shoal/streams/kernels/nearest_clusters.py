@@ -21,6 +21,7 @@ from shoal.streams.kernels.stream_distances import (
     empty_box,
     empty_boxes,
     leaf_losses,
+    node_over,
     records_in,
     widen,
 )
@@ -308,7 +309,7 @@ def join(near, leaf, subject_ids, labels, clusters, base, parent, first, last, c
 def _cheapest(own, boxes, trees):
     """Of the boxes before box `own`, the first whose loss grows least if it takes that one in."""
     lo, hi, node = boxes.lo, boxes.hi, boxes.node
-    parent, first, last, cost = trees.parent, trees.first, trees.last, trees.cost
+    first, last, cost = trees.first, trees.last, trees.cost
     best = np.int64(0)
     least = np.int64(2**62)
     for c in range(own):
@@ -317,9 +318,7 @@ def _cheapest(own, boxes, trees):
             added += max(np.int64(lo[c, j]) - lo[own, j], 0)
             added += max(np.int64(hi[own, j]) - hi[c, j], 0)
         for j in range(node.shape[1]):
-            up = node[c, j]
-            while last[up] < last[node[own, j]] or first[up] > first[node[own, j]]:
-                up = parent[up]
+            up = node_over(node[c, j], first[node[own, j]], last[node[own, j]], trees)
             added += cost[up] - cost[node[c, j]]
         if added < least:
             best = c

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.stream import DROP, HOLD, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
@@ -45,10 +46,7 @@ def person_codes(people: np.ndarray) -> np.ndarray:
 
 def people_of(people: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
     """Distinct people of every cluster, (count,) int64. labels: (n,), -1 in none."""
-    kept = labels >= 0
-    numbers = np.unique(people[kept], return_inverse=True)[1]
-    pairs = np.unique(labels[kept].astype(np.int64) << 32 | numbers)
-    return np.bincount(pairs >> 32, minlength=count)
+    return Classes(labels, count, np.unique(people, return_inverse=True)[1]).people()
 
 
 def boxes(values: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -122,7 +122,7 @@ def _nearest(pool, count, distance, wanted):
             _sink(heap, np.int64(0), held, distance)
     # its entries in rising order
     for last in range(held - 1, 0, -1):
-        _swap(heap, np.int64(0), last)
+        heap[0], heap[last] = heap[last], heap[0]
         _sink(heap, np.int64(0), last, distance)
     return heap[:held]
 
@@ -131,7 +131,7 @@ def _nearest(pool, count, distance, wanted):
 def _lift(heap, at, distance):
     """Moves an entry up a heap whose farthest is on top."""
     while at > 0 and is_farther(heap[at], heap[(at - 1) // 2], distance):
-        _swap(heap, at, (at - 1) // 2)
+        heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
         at = (at - 1) // 2
 
 
@@ -144,12 +144,5 @@ def _sink(heap, at, held, distance):
             child += 1
         if not is_farther(heap[child], heap[at], distance):
             return
-        _swap(heap, at, child)
+        heap[at], heap[child] = heap[child], heap[at]
         at = child
-
-
-@inner
-def _swap(heap, a, b):
-    entry = heap[a]
-    heap[a] = heap[b]
-    heap[b] = entry

@@ -3,11 +3,8 @@ are made around centres: k-means++.
 
 points: (d, n) float64. subject_ids: (n,) int32, the person of each record, or empty where each is
 its own. codes, layout, prefix_sums, lookup, limit: as in `search.targets.Targets`; pool,
-count, remaining and distance: as in `kernels.unassigned_pool`. Equal distances go to the lower
-record.
-
-points: (coordinates, n) float64; centres: (coordinates, k) float64. Equal distances go to the lower
-centre.
+count, remaining and distance: as in `kernels.unassigned_pool`. centres: (d, k) float64. Equal
+distances go to the lower record or centre.
 """
 
 import numpy as np

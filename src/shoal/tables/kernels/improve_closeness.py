@@ -189,10 +189,8 @@ def _nearest_to_end(waiting, held, lazy, distance_to):
             if is_farther(waiting[nearest], waiting[at], distance_to):
                 nearest = at
         lazy -= 1
-    candidate = waiting[nearest]
     held -= 1
-    waiting[nearest] = waiting[held]
-    waiting[held] = candidate
+    waiting[nearest], waiting[held] = waiting[held], waiting[nearest]
     if lazy == 0:
         for at in range(held // 2 - 1, -1, -1):
             _sink_nearest(waiting, at, held, distance_to)
@@ -217,9 +215,7 @@ def _sink_nearest(heap, at, held, distance_to):
             child += 1
         if not is_farther(heap[at], heap[child], distance_to):
             return
-        entry = heap[at]
-        heap[at] = heap[child]
-        heap[child] = entry
+        heap[at], heap[child] = heap[child], heap[at]
         at = child
 
 

@@ -6,7 +6,7 @@ people, classes, terms, costs: as in `risk_classes`.
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.spans import box_loss, span_loss
+from shoal.search.kernels.spans import box_loss, widen
 from shoal.tables.kernels.risk_classes import (
     SMALL,
     is_allowed,
@@ -27,13 +27,13 @@ def improve(people, classes, terms, costs, visits, price, turn):
     visits: (m,) int32. price: of a unit of the total risk, in loss. turn: which records stand for
     their points.
     """
-    room = np.empty((4, classes.lo.shape[1]), dtype=np.int32)
+    room = np.empty((2, 1, classes.lo.shape[1]), dtype=np.int32)
     return _improve(people, classes, terms, costs, visits, float(price), turn, room)
 
 
 @outer
 def _improve(people, classes, terms, costs, visits, price, turn, room):
-    """room: (4, d) int32: the box of a class without a record, and of another with it."""
+    """room: (2, 1, d) int32, for the bounds of a class that another record comes to."""
     free = np.empty(classes.label.shape[0] + 1, np.int64)
     count = 0
     for c in range(classes.label.shape[0]):
@@ -65,31 +65,21 @@ def _improve(people, classes, terms, costs, visits, price, turn, room):
 
 
 @inner
-def _without(c, i, j, people, classes, room, at):
-    """The box of class c without record i but with j, if that is one, into rows at, at + 1."""
-    d = room.shape[1]
-    for x in range(d):
-        room[at, x] = 2147483647
-        room[at + 1, x] = -1
+def _loss_without(c, i, j, people, classes, costs, room):
+    """The loss of class c without record i but with j, if that is one."""
+    lo = room[0]
+    hi = room[1]
+    for x in range(lo.shape[1]):
+        lo[0, x] = 2147483647
+        hi[0, x] = -1
     m = classes.head[c]
     while m >= 0:
         if m != i:
-            for x in range(d):
-                room[at, x] = min(room[at, x], people.codes[m, x])
-                room[at + 1, x] = max(room[at + 1, x], people.codes[m, x])
+            widen(lo, hi, 0, people.codes, people.codes, m)
         m = classes.after[m]
     if j >= 0:
-        for x in range(d):
-            room[at, x] = min(room[at, x], people.codes[j, x])
-            room[at + 1, x] = max(room[at + 1, x], people.codes[j, x])
-
-
-@inner
-def _loss_of(room, at, costs):
-    total = 0.0
-    for x in range(room.shape[1]):
-        total += span_loss(room[at, x], room[at + 1, x], x, costs)
-    return total
+        widen(lo, hi, 0, people.codes, people.codes, j)
+    return box_loss(lo, hi, 0, lo, hi, 0, costs)
 
 
 @inner
@@ -109,8 +99,7 @@ def _best_move(i, empty, people, classes, terms, costs, price, turn, room):
         rest = classes.weight[a] - people.weight[i]
         risk = risk_of(size - 1, rest)
         can_leave = is_allowed(size - 1, risk, terms)
-        _without(a, i, -1, people, classes, room, 0)
-        left = (size - 1) * _loss_of(room, 0, costs) - now
+        left = (size - 1) * _loss_without(a, i, -1, people, classes, costs, room) - now
         staying = classes.stake[a] / (1 - classes.risk[a]) - stake
         left += price * staying * (risk - classes.risk[a])
         alone = risk_of(1, people.weight[i])
@@ -156,10 +145,10 @@ def _exchange(i, j, people, classes, terms, costs, price, room):
     """By how much loss + price * risk changes if i and j change places; 0 where they may not."""
     a = classes.label[i]
     b = classes.label[j]
-    _without(a, i, j, people, classes, room, 0)
-    _without(b, j, i, people, classes, room, 2)
-    change = classes.people[a] * (_loss_of(room, 0, costs) - classes.loss[a])
-    change += classes.people[b] * (_loss_of(room, 2, costs) - classes.loss[b])
+    loss_a = _loss_without(a, i, j, people, classes, costs, room)
+    loss_b = _loss_without(b, j, i, people, classes, costs, room)
+    change = classes.people[a] * (loss_a - classes.loss[a])
+    change += classes.people[b] * (loss_b - classes.loss[b])
     more = people.weight[j] - people.weight[i]
     of_a = risk_of(classes.people[a], classes.weight[a] + more)
     of_b = risk_of(classes.people[b], classes.weight[b] - more)

@@ -21,7 +21,7 @@ class Pool(NamedTuple):
     """Records at positions 0..count-1, rising.
 
     points: (d, n) float64. ids: (n,) int32, the record at each position.
-    assigned: (n,) bool, positions that are in a class already; `compact` drops them.
+    assigned: (n,) bool, positions that are in a class already; `compacted` drops them.
     tried: (n,) int64, the last class that the record was a candidate for, from 1.
     """
 

@@ -20,7 +20,7 @@ ARX). We do not search for a vector at each turn but take all of them once, by a
    where classes may be resized, records to spare bring more than a better start.
 
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and
-`Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
+`Promises.holds` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
 k alone the outcome is the same for any order of the records: groups are sets, and records of equal
 codes, taken in the order they come, are the same to k.
 
@@ -40,23 +40,22 @@ from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
-from shoal.errors import InputError
 from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
 from shoal.search.repair import repair, tiles
 from shoal.search.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
 from shoal.search.targets import Targets, targets_of
-from shoal.tables.kernels import class_refinement, peeling
+from shoal.tables.kernels import peeling
+from shoal.tables.methods.rounded_partition import EXACT_ROWS, Exchange
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of a linear attribute's range
 LARGEST_LATTICE = 200_000  # vectors written down; above, levels are dropped
 MOST_STEPS = 500_000_000  # units times vectors: up to ten seconds
 MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promised: about as long
 SMALL_CLASSES, MANY = 20, 100  # a thorough search of more than MANY begins with larger ones
-EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
-EXCHANGES = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, near classes, rounds
+EXCHANGES = {"light": Exchange(64, 2, 1), "full": Exchange(2048, 8, 3)}
 
 
 class Level(NamedTuple):
@@ -100,23 +99,11 @@ class LatticePeeling(SearchingPartitioner):
     steps: int = field(default=0, metadata=STEPS)
     stop: int = field(default=-1, metadata=STOP)
 
-    def __post_init__(self) -> None:
-        if self.refine not in REFINE:
-            raise InputError(
-                f"method '{self.name}': parameter 'refine' must be one of {', '.join(REFINE)}"
-            )
-        if self.vectors < 1:
-            raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
-
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         """Classes of `promises.k` people that keep every promise; only refining draws numbers."""
         require_people(matrix, promises)
-        if matrix.attributes == 0:
-            raise InputError(
-                f"method '{self.name}': the policy has no quasi-identifier to partition on"
-            )
         units = units_of(matrix)
         k_alone = matrix.subjects is None and not promises.needs_more_than_k
         many_small = promises.k <= min(SMALL_CLASSES, matrix.records // MANY)
@@ -154,23 +141,14 @@ class LatticePeeling(SearchingPartitioner):
         effort = self._effort.for_k_alone(matrix.records)
         has_trees = bool((matrix.base >= 0).any())
         if effort in ("light", "exchange") or (effort in ("full", "thorough") and not has_trees):
-            self._exchange(rows, starts, costs, effort)  # step 5
+            exchange = EXCHANGES["light" if effort == "light" else "full"]
+            exchange.refine(rows, starts, costs)  # step 5
         return Partition.of_runs(rows[:, -1], starts)
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
         """As many as asked for, fewer where they would take long; the same on any computer."""
         asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
-
-    def _exchange(
-        self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray, effort: str
-    ) -> None:
-        """Exchange between the finished classes, in place."""
-        if len(starts) < 3:
-            return
-        reach, near, rounds = EXCHANGES["light" if effort == "light" else "full"]
-        together = 3 if len(costs) > rows.shape[1] - 1 else 2  # as in the rounded partition
-        class_refinement.refine_classes(rows, starts, reach, near, together, rounds, costs)
 
 
 def units_of(matrix: Matrix) -> Units:

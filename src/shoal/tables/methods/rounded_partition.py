@@ -42,7 +42,7 @@ Ours, not the paper's:
   done, by exchanges that keep every promise.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -105,12 +105,22 @@ class Exchange:
     reach: int
     neighbours: int
     rounds: int
-    above: float
+    above: float = 0.0
+
+    def refine(self, rows: np.ndarray, starts: np.ndarray, costs: np.ndarray) -> None:
+        """Exchanges rows between classes, which begin at `starts`, in place."""
+        if len(starts) < 3:
+            return
+        # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
+        together = 3 if len(costs) > rows.shape[1] - 1 else 2
+        class_refinement.refine_classes(
+            rows, starts, self.reach, self.neighbours, together, self.rounds, costs, self.above
+        )
 
 
 EXCHANGES = {
     "light": Exchange(256, 4, 2, 1.0),
-    "exchange": Exchange(1024, 8, 3, 0.0),
+    "exchange": Exchange(1024, 8, 3),
     "full": Exchange(1024, 16, 3, 0.5),
     "thorough": Exchange(1024, 16, 3, 0.5),
     "far": Exchange(2048, 12, 3, 0.5),
@@ -181,13 +191,6 @@ class RoundedPartition(SearchingPartitioner):
     stop: int = field(default=-1, metadata=STOP)
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            choices = option.metadata.get("choices")
-            if choices and getattr(self, option.name) not in choices:
-                known = ", ".join(filter(None, choices))
-                raise InputError(
-                    f"method '{self.name}': parameter '{option.name}' must be one of {known}"
-                )
         if self.count not in ("", "any", "most"):
             raise InputError(
                 f"method '{self.name}': parameter 'count' must be any or most, or left out"
@@ -230,10 +233,6 @@ class RoundedPartition(SearchingPartitioner):
         many as the cuts find. Raises InfeasibleError when there are fewer than k subjects.
         """
         require_people(matrix, promises)
-        if matrix.attributes == 0:
-            raise InputError(
-                f"method '{self.name}': the policy has no quasi-identifier to partition on"
-            )
         promises_more = any(term.model != "k-anonymity" for term in promises.terms)
         if self.count == "most" and promises_more:  # k alone reaches its bound anyway
             partition = cut_for_most(matrix, promises.k, self._diversity(matrix, promises))
@@ -314,25 +313,12 @@ class RoundedPartition(SearchingPartitioner):
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""
         effort = self._effort.for_k_alone(matrix.records)
-        if effort == "none" or len(starts) < 3:
+        if effort == "none":
             return columns[-1]
         if self._looks_far(matrix):
             effort = "wide" if self._exchanges_alone(matrix) else "far"
-        search = EXCHANGES[effort]
-        costs = costs_of(matrix)
-        # nodes of a hierarchy are coarse: a third class often holds the records that make two fit
-        together = 3 if (matrix.base >= 0).any() else 2
         rows = _rows(columns, matrix.attributes)
-        class_refinement.refine_classes(
-            rows,
-            starts,
-            search.reach,
-            search.neighbours,
-            together,
-            search.rounds,
-            costs,
-            search.above,
-        )
+        EXCHANGES[effort].refine(rows, starts, costs_of(matrix))
         return rows[:, -1]
 
     def _exchanges_alone(self, matrix: Matrix) -> bool:

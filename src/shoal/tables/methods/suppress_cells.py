@@ -74,10 +74,7 @@ class SuppressCells(SearchingPartitioner):
     def _peeled(
         self, table: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
-        peeling = LatticePeeling(
-            refine=self.refine, seconds=self.seconds, steps=self.steps, stop=self.stop
-        )
-        return peeling.search(table, promises, rng, progress)
+        return LatticePeeling(**vars(self)).search(table, promises, rng, progress)
 
 
 def all_or_nothing(matrix: Matrix) -> Matrix:

@@ -2,7 +2,7 @@
 
 Fung, Wang, Yu. Top-down specialization for information and privacy preservation. ICDE 2005;
 Anonymizing classification data for privacy preservation. IEEE TKDE 19(5):711-725, 2007. The work is
-in fusion/specialization.py, which several owners share.
+in search/specialization.py, which several owners share.
 Promise: every promise holds after every step, and no single further specialization would keep them
 all.
 Paper: Score, InfoGain, AnonyLoss
