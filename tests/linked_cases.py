@@ -18,26 +18,23 @@ Tables = dict[str, pl.DataFrame]
 def policy(k: int = 3, **more: object) -> dict:
     """A policy of people, visits and drugs."""
     age = {"role": "quasi", "type": "number", "domain": [0, 100]}
-    return content_of(
-        {"patient": "subject", "age": age, "blood": "sensitive"},
-        k,
-        tables={
-            "visits": {
-                "parent": {"people": "patient"},
-                "key": "visit",
-                "attributes": {
-                    "cost": {"role": "quasi", "type": "number", "domain": [0, 1000]},
-                    "disease": {"role": "sensitive"},
-                },
-            },
-            "drugs": {
-                "parent": {"visits": "visit"},
-                "rows": {"known": "count"},
-                "attributes": {"drug": {"role": "sensitive"}},
+    tables = {
+        "visits": {
+            "parent": {"people": "patient"},
+            "key": "visit",
+            "attributes": {
+                "cost": {"role": "quasi", "type": "number", "domain": [0, 1000]},
+                "disease": {"role": "sensitive"},
             },
         },
-        **more,
-    )
+        "drugs": {
+            "parent": {"visits": "visit"},
+            "rows": {"known": "count"},
+            "attributes": {"drug": {"role": "sensitive"}},
+        },
+    }
+    attributes = {"patient": "subject", "age": age, "blood": "sensitive"}
+    return content_of(attributes, k, **{"tables": tables, **more})
 
 
 def world(people: int, seed: int = 0) -> Tables:

@@ -14,7 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -104,10 +104,9 @@ class Walk:
             self._steps[key] = Step(floor, _place(code), "" if key[0] is None else _place(key[0]))
 
     def _floor_of(self, code: CodeType) -> int | None:
-        path = Path(code.co_filename)
-        if not path.is_relative_to(SOURCE):
+        parts = _parts_of(code.co_filename)
+        if not parts:
             return None
-        parts = path.relative_to(SOURCE).with_suffix("").parts
         is_method = "." in code.co_qualname
         if {"kernels", "uncompiled"} & {*parts} or (parts[0] == "data" and is_method):
             return None  # a loop, compiled or not yet; a question to the table itself
@@ -136,6 +135,13 @@ class Walk:
 def climbs(steps: list[Step]) -> list[tuple[Step, Step]]:
     """Each step into a higher floor, behind the one before it."""
     return [(a, b) for a, b in pairwise(steps) if b.floor > a.floor]
+
+
+@cache
+def _parts_of(file: str) -> tuple[str, ...]:
+    """Where a module of the source lies; nothing for any other, such as the compiler's."""
+    path = Path(file)
+    return path.relative_to(SOURCE).with_suffix("").parts if path.is_relative_to(SOURCE) else ()
 
 
 def _place(code: CodeType) -> str:

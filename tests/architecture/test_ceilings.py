@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_769,
-    "logical lines": 74_985,
+    "lines": 116_862,
+    "logical lines": 74_509,
     "modules of more than 3 lines": 422,
     "lines of imports": 6_816,
     "percent of the biggest package": 12,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_961,
+    "lines of tests": 85_750,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from shoal.connectors.feeds import TableFeed, TextFeed
 from shoal.data.two_tables import TwoTables
 from shoal.policy import registry
@@ -18,6 +20,7 @@ from shoal.streams.stream_tables import TableSink
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_mypy_finds_that_every_class_fits_its_socket(tmp_path):
     pairs = [
         (method.implementation, registry.socket_of(method.implementation, method.verb))

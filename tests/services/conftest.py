@@ -1,8 +1,18 @@
 """Servers that several modules share, since they take seconds to start."""
 
+from pathlib import Path
+
 import pytest
 
 from kafka_broker import broker_in, why_not
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test-services` runs what starts servers and processes, or kills them."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

@@ -274,7 +274,6 @@ def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(
 TOLD = {"name": "party-tds-literal", "runner_up": "told"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("entry", "method"), [(21, {}), (25, {}), (20, TOLD), (22, TOLD), (24, TOLD)]
 )
@@ -322,7 +321,6 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
     assert not list(tmp_path.glob("*.csv.certificate.json"))
 
 
-@pytest.mark.long
 def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_and_length(
     tmp_path, monkeypatch
 ):
@@ -358,7 +356,6 @@ def shapes(path):
     return found if path.suffix == ".messages" else sorted(found)
 
 
-@pytest.mark.long
 def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement, output = str(tmp_path / "demo" / "bank.parties.yaml"), str(tmp_path / "out.csv")
@@ -380,7 +377,6 @@ def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path)
     assert not journal.exists()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("victim", ["party run", "secure_maximum"])
 def test_a_party_that_fails_for_a_reason_that_passes_is_started_again_and_it_is_said(
     tmp_path, victim

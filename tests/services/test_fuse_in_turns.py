@@ -93,7 +93,6 @@ def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path
     check_every_message_counts(said)
 
 
-@pytest.mark.long
 def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path):
     world = bank_world(tmp_path, n=40)
     world.content |= {"promises": [{"model": "k-anonymity", "k": 4}], "method": METHOD}
@@ -119,7 +118,6 @@ def recorded(tmp_path_factory):
     return record(tmp_path_factory.mktemp("recorded"), method=METHOD)
 
 
-@pytest.mark.long
 def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monkeypatch):
     in_memory(monkeypatch)
     refused_mutations(recorded, 40)

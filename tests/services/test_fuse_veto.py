@@ -110,7 +110,6 @@ def test_only_the_judge_is_asked_and_only_who_asks_is_answered(fused):
             assert kind != MessageKind.VERDICT or name == "office"
 
 
-@pytest.mark.long
 def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path):
     said = tmp_path / "said"
     shutil.copytree(fused[0] / "said", said)
@@ -133,7 +132,6 @@ def test_a_changed_verdict_or_proposal_is_found(fused, tmp_path):
         write_records(path, whole)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "name"), [("party-tds", "office"), ("party-mondrian", "bank")], ids=METHODS
 )
@@ -185,7 +183,6 @@ def recorded(tmp_path_factory, request):
     return record(tmp_path_factory.mktemp("recorded"), change=change)
 
 
-@pytest.mark.long
 def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monkeypatch):
     in_memory(monkeypatch)
     refused_mutations(recorded, 20)

@@ -52,7 +52,6 @@ def test_what_was_said_gives_the_table_again(recorded):
         assert table is None or table.cast(pl.String).equals(recorded.table)
 
 
-@pytest.mark.long
 def test_every_mutation_of_a_fusion_is_refused_in_one_line_or_changes_nothing(recorded):
     assert refused_mutations(recorded, MUTATIONS // 2) > MUTATIONS // 4
 

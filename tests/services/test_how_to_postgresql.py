@@ -13,7 +13,6 @@ import pytest
 from postgres_server import server
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "postgresql.sh"
-pytestmark = pytest.mark.long
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql")

@@ -51,7 +51,6 @@ def test_few_ids_are_masked_without_more_processes():
         assert workers is None
 
 
-@pytest.mark.long
 def test_masking_processes_end_with_a_party_that_is_killed(tmp_path):
     script = tmp_path / "masking.py"
     script.write_text(MASKING.replace("if __name__", "id_join.available = lambda: 2\nif __name__"))

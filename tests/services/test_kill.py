@@ -142,7 +142,6 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
     raise AssertionError("a publication takes fewer steps than that")
 
 
-@pytest.mark.long
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
     patients.generate(60, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
@@ -216,7 +215,6 @@ def test_linked_tables_that_find_no_room_are_refused_in_one_line_and_leave_nothi
     assert {path.name for path in tmp_path.iterdir()} == {"clinic", "policy.json"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")

@@ -33,7 +33,6 @@ from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.publish import publish_file
 
-pytestmark = pytest.mark.long
 CHILD = Path(__file__).with_name("killed_publish.py")
 KILLS = int(os.environ.get("SHOAL_KILLS", "2"))
 RECORDS = 500

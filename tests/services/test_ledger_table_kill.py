@@ -37,7 +37,6 @@ from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError, PartyError
 from thorough import LONG, every
 
-pytestmark = pytest.mark.long
 CHILD = Path(__file__).with_name("killed_republish.py")
 KILLS = int(os.environ.get("SHOAL_KILLS", "20" if LONG else "1"))
 PEOPLE = 60

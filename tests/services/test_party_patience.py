@@ -25,8 +25,6 @@ import pytest
 
 from party_processes import World, bank_world
 
-pytestmark = pytest.mark.long
-
 PATIENCE = 3.0
 LONGEST = 120.0  # seconds for all of it, on a machine that does other things
 STATES = {

@@ -29,7 +29,6 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
 
-pytestmark = pytest.mark.long
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
 CELLS = pl.DataFrame(
     {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}

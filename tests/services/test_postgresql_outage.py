@@ -20,7 +20,6 @@ from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.session import SOURCE
 from shoal.errors import InputError, PartyError
 
-pytestmark = pytest.mark.long
 SLOW = "CREATE FUNCTION slowly(x text) RETURNS text LANGUAGE plpgsql AS"
 SLOW += " 'BEGIN PERFORM pg_sleep(0.01); RETURN x; END'"
 

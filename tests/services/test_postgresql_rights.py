@@ -12,7 +12,6 @@ from republish_cases import POLICY, wearers
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.connections import opened
 
-pytestmark = pytest.mark.long
 LISTS = ("shoal_certificates", "shoal_streams", "shoal_releases")
 NEW = {
     "publish": "publish {people} -p p.json -o {new} -q",

@@ -75,7 +75,6 @@ def failing_at(
         yield made
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     place, monkeypatch, number
@@ -106,7 +105,6 @@ def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     raise AssertionError("an append takes fewer steps than that")
 
 
-@pytest.mark.long
 def test_a_stop_at_any_instant_leaves_nothing_half_done(place, monkeypatch):
     """Ctrl-C or SIGTERM: what is begun is tidied up at once, unless the release is out already."""
     for instant in range(200):
@@ -194,7 +192,6 @@ class Disk:
                     path.write_bytes(b"")
 
 
-@pytest.mark.long
 @pytest.mark.skipif(
     not Path("/proc/self/fd").is_dir(), reason="the system does not tell which file a handle is of"
 )
@@ -291,7 +288,6 @@ ls disk/L > releases
 """
 
 
-@pytest.mark.long
 def test_a_full_disk_is_reported_and_leaves_the_ledger_whole(tmp_path):
     """A disk of a few hundred kilobytes, in a name space of its own; so small that other files no
     longer fit.
@@ -384,7 +380,6 @@ def test_a_ledger_that_may_not_be_read_is_reported(request):
         assert shoal.audit_ledger(folder / "L").holds
 
 
-@pytest.mark.long
 def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_twice(tmp_path):
     """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never
     stay.

@@ -163,7 +163,6 @@ def test_processes_at_once_append_one_after_the_other(place):
     assert_everybody_is_published_once(place)
 
 
-@pytest.mark.long
 def test_processes_that_wait_for_a_lock_that_is_removed_append_one_after_the_other(tmp_path):
     """Some are refused and take the empty private part away, while others wait for its lock."""
     from concurrent.futures import ThreadPoolExecutor
@@ -213,7 +212,6 @@ def shoal(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(order, cwd=place, capture_output=True, text=True)
 
 
-@pytest.mark.long
 def test_two_processes_with_the_same_increment_publish_it_once(place):
     processes = [started(place, 0) for _ in range(2)]
     assert [p.wait(timeout=120) for p in processes] == [0, 0]

@@ -8,7 +8,6 @@ from soak import __main__ as soak
 from soak import ledgers
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("room", soak.ROOMS)
 def test_a_trial_of_each_room_finds_nothing(room, capfd):
     assert soak.main(["--only", room, "--trials", "1", "--seed", "7"]) == 0, capfd.readouterr().out

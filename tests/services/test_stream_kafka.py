@@ -18,7 +18,6 @@ from stream_processes import killed_at_work
 from thorough import LONG
 from warm_interpreters import COMMAND
 
-pytestmark = pytest.mark.long
 ROWS, KILLS = (6000, 8) if LONG else (3000, 3)
 pytest.importorskip(
     "confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'"

@@ -183,7 +183,6 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("fed", ["a pipe", "a file"])
 def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     """Killed at some instants; what was consumed is compared and skipped, so that the output is the
@@ -316,7 +315,6 @@ class Time:
             raise KeyboardInterrupt
 
 
-@pytest.mark.long
 def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     """Stopped every 3 seconds and begun again at once, or later: after 10 seconds everything is
     out.
@@ -340,7 +338,6 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     assert go_on(0.4) == 6000
 
 
-@pytest.mark.long
 def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
     command = [*SHOAL, *"stream p.csv -p policy.yaml -o out.csv -q --checkpoint ck".split()]
     cache = shop / "cache"
@@ -426,7 +423,6 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
     assert said in err
 
 
-@pytest.mark.long
 def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
     options = "stream p.csv -p policy.yaml -o out/ --write roll=8KB --checkpoint ck -q".split()
     command = [sys.executable, "-c", SMALL_PIECES, *options]
@@ -513,7 +509,6 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
     assert [(shop / one).read_bytes() for one in FILES] == finished(shop / "whole")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
 def test_a_sink_that_fills_up_is_reported_in_a_line_and_the_stream_goes_on_when_there_is_room(
     shop, sink

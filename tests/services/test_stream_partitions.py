@@ -27,7 +27,6 @@ from shoal.streams.stream_status import stream_status
 from thorough import LONG
 from warm_interpreters import COMMAND
 
-pytestmark = pytest.mark.long
 pytest.importorskip(
     "confluent_kafka", reason="Kafka's client is not installed: pip install '.[kafka]'"
 )

@@ -14,7 +14,6 @@ from stream_processes import killed_at_work
 from thorough import LONG
 from warm_interpreters import COMMAND
 
-pytestmark = pytest.mark.long
 ROWS, KILLS = (12_000, 12) if LONG else (3000, 2)
 SCRIPT = f"import sys, shoal.connectors.feeds as f; f.PIECE = 12_000; {COMMAND}"
 

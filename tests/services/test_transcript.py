@@ -116,7 +116,6 @@ def write_records(path, found) -> None:
     path.write_bytes(content + RECORD.pack(b"", 0, len(end)) + end)
 
 
-@pytest.mark.long
 def test_whichever_message_is_missing_or_there_twice_it_is_found(said):
     check_every_message_counts(said)
 
@@ -147,7 +146,6 @@ def test_shares_that_are_not_of_all_rounds_are_found(said):
     assert check_transcript(said).wrong == []
 
 
-@pytest.mark.long
 def test_every_kind_of_message_that_does_not_belong_is_found(said):
     names = sorted(path.stem for path in said.glob("*.messages"))
     for sender in names:

@@ -224,7 +224,8 @@ def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows += [*_by("membership", _member(found, counted)), *_by("minimality", _method(found))]
     rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
-    left_out = ((one, name) for one in QUESTIONS for name in one.attacks if name in skipped)
+    asked = (SINGLED_OUT, LINKED, TOGETHER, METHOD)  # others say themselves what was not measured
+    left_out = ((one, name) for one in asked for name in one.attacks if name in skipped)
     rows += [Row(one, name, "", why=skipped[name], attack=name) for one, name in left_out]
     rows = [replace(row, among=counted) if row.among == PEOPLE else row for row in rows]
     return sorted(rows, key=lambda row: QUESTIONS.index(row.question))

@@ -4,6 +4,8 @@ about which nobody must be asked.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ from person_bed import FIRST, LAST, answer, asked
 from shoal.advise.propose import propose_policy
 from shoal.data.column_words import name_of
 from shoal.data.table import Table
+from thorough import every
 
 PEOPLE = 300
 NAMES = [f"{first} {last}" for first in FIRST for last in LAST][:PEOPLE]
@@ -343,9 +346,10 @@ KEYS += "P{p:03}_{y}0217|P{p:03}/{y}/03|{p:05}_img{c:04}|{p:04}-{y}-02-17|{p:05}
 KEYS += "S{p:03}R{c:02}.edf"
 
 
-@pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "Patient", "x7"])
-@pytest.mark.parametrize("form", KEYS.split("|"))
-@pytest.mark.parametrize("own", [{}, OWN])
+@pytest.mark.parametrize(
+    ("title", "form", "own"),
+    every(5, product(["id", "patient_id", "case_no", "Patient", "x7"], KEYS.split("|"), [{}, OWN])),
+)
 def test_keys_that_begin_or_end_with_the_number_of_a_person_are_asked_about(title, form, own):
     frame = keyed(title, form, **own)
     found = answer(frame)
@@ -358,8 +362,9 @@ def test_keys_that_begin_or_end_with_the_number_of_a_person_are_asked_about(titl
     assert (looked.people, looked.rows) == (PEOPLE, frame.height)
 
 
-@pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "x7"])
-@pytest.mark.parametrize("form", KEYS.split("|"))
+@pytest.mark.parametrize(
+    ("title", "form"), every(5, product(["id", "patient_id", "case_no", "x7"], KEYS.split("|")))
+)
 def test_keys_of_members_who_differ_are_not_asked_about(title, form):
     frame, rng = keyed(title, form), np.random.default_rng(41)
     drawn = {"age": rng.integers(18, 90, frame.height), "sex": rng.choice([*"FM"], frame.height)}

@@ -6,6 +6,7 @@ import warnings
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sample_policies import content_of
 from shoal.connectors.frames import ordered_categories
 from shoal.errors import InputError
 from shoal.reports.attacks import MOST_RANKED, TOO_FEW, ranked, worst_first
+from thorough import every
 
 TREE = {"female": "any", "male": "any", "diverse": "any"}
 LEVELS = pl.DataFrame({"value": [*TREE], "top": ["any"] * 3})
@@ -782,10 +784,13 @@ def test_a_cross_validation_says_each_warning_of_the_transformer_once(recwarn):
     assert len(recwarn) == 2 * len(said)
 
 
-@pytest.mark.parametrize("shown", ["range", "both", "mean", "median"])
-@pytest.mark.parametrize("said", [{}, {"missing_values": "-99.0", "read": {"decimal": ","}}])
+HEIGHTS = pl.int_range(150, 190, eager=True), pl.Series([150.5, 189.25] * 20)
+SAID = {}, {"missing_values": "-99.0", "read": {"decimal": ","}}
+
+
 @pytest.mark.parametrize(
-    "height", [pl.int_range(150, 190, eager=True), pl.Series([150.5, 189.25] * 20)]
+    ("shown", "said", "height"),
+    every(3, product(["range", "both", "mean", "median"], SAID, HEIGHTS)),
 )
 def test_a_number_that_stands_for_no_value_is_read_as_none(tmp_path, height, shown, said):
     heights = pl.concat([pl.repeat(-99, 20, dtype=height.dtype, eager=True), height])

@@ -6,6 +6,7 @@ import ast
 import re
 import sqlite3
 from datetime import date, timedelta
+from itertools import product
 
 import pandas as pd
 import polars as pl
@@ -34,11 +35,9 @@ SALARIES = [20_000.25 + row * 1.5 for row in range(ROWS)]
 WORDS = {"quasi": ["text"], "sensitive": "salary", "plain": ["whole", "share"], "k": 5}
 
 
-def both(name):
-    of = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
-    return pytest.mark.parametrize("make", of.values(), ids=of)(
-        pytest.mark.parametrize("kind", KINDS)(name)
-    )
+both = pytest.mark.parametrize(
+    ("make", "kind"), every(3, product([pd.DataFrame, pl.DataFrame], KINDS))
+)
 
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -186,7 +185,7 @@ def given(source):
     return source
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", every(2, SOURCES))
 def test_numbers_beside_a_decimal_comma_are_published_alike_from_everywhere(source):
     people, policy = given(source), beside(",")
     for output in OUTPUTS:

@@ -12,6 +12,7 @@ from web.walk import walk
 HERE = __name__.rpartition(".")[0]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     why = "no Chromium: 'make browser' installs it" if BROWSER is None else None
     if find_spec("playwright") is None:
@@ -19,6 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.module.__name__.startswith(HERE):
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.long)
             if why is not None:
                 item.add_marker(pytest.mark.skip(reason=why))
 

@@ -1,14 +1,10 @@
 """Without a mouse: from an empty project to a release; without script; trees by keys."""
 
-import pytest
-
 from shoal.samples import patients
 from shoal.web.app import opening_page
 from web.browsing import Keys, come_in, tab_of
 from web.visitor import Visitor, served
 from web.walk import ANSWERS, accepting
-
-pytestmark = pytest.mark.long
 
 MOST_PRESSES = 200  # past whatever the dossier's profile asks
 

@@ -6,8 +6,6 @@ from shoal.web.sign_off import context_of
 from web.browsing import come_in
 from web.test_page import draft
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def gate(context, opened):

@@ -41,7 +41,6 @@ def test_a_newcomer_gets_a_draft_that_counts_people(visit, place):
     assert len(place.project.runs) == 1
 
 
-@pytest.mark.long
 def test_the_copied_command_gives_the_same_bytes_as_the_draft(visit, place, monkeypatch):
     context = visit[0].context
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=place.door.origin)
@@ -87,7 +86,6 @@ def test_then_it_is_signed_and_released(visit, place, released):
     tab.wait_for_selector(f"code:text('releases/{release.name}')")
 
 
-@pytest.mark.long
 def test_its_report_opens_in_a_sandbox(visit, place):
     tab = tab_of(visit[0].context)
     answer = tab.goto(f"{place.door.origin}/runs/0001/report")
@@ -105,7 +103,6 @@ def test_the_browser_keeps_no_value_and_no_token(visit, place):
     assert "token" not in tab.url
 
 
-@pytest.mark.long
 def test_another_local_server_gets_no_cookie(visit, place):
     got = []
 
@@ -136,7 +133,6 @@ events.onerror = () => out.push("no events");
 setTimeout(() => document.title = JSON.stringify(out), 700);</script>"""
 
 
-@pytest.mark.long
 def test_a_foreign_page_can_neither_look_nor_change(visit, place):
     context, before = visit[0].context, place.project.policy_text
     tab = context.new_page()
@@ -153,7 +149,6 @@ def test_a_foreign_page_can_neither_look_nor_change(visit, place):
     tab.close()
 
 
-@pytest.mark.long
 def test_another_name_for_the_same_address_is_told_nothing(visit, place):
     tab, got = tab_of(visit[0].context), []
     tab.on("response", lambda answer: got.append((answer.status, answer.headers["content-length"])))
@@ -163,7 +158,6 @@ def test_another_name_for_the_same_address_is_told_nothing(visit, place):
     tab.close()
 
 
-@pytest.mark.long
 def test_the_page_is_accessible_in_both_themes_and_fits_320_pixels(visit, place):
     context = visit[0].context
     tab = tab_of(context)
@@ -185,7 +179,6 @@ def test_the_page_is_accessible_in_both_themes_and_fits_320_pixels(visit, place)
     tab.close()
 
 
-@pytest.mark.long
 def test_seven_windows_are_all_live_while_a_job_runs(visit, place):
     """A browser opens six connections to one server: one window listens for all of them."""
     job = Job("900", "verify", {}, "running")
@@ -207,7 +200,6 @@ def conditions(tab, place) -> str:
     return " | ".join(tab.locator("#gate tr:has(.warn)").all_inner_texts())
 
 
-@pytest.mark.long
 def test_what_is_touched_after_the_draft_shuts_the_gate_by_its_name(visit, place, released):
     tab, project = visit[0], place.project
     assert conditions(tab, place) == ""
@@ -230,7 +222,6 @@ def test_what_is_touched_after_the_draft_shuts_the_gate_by_its_name(visit, place
     assert conditions(tab, place) == ""
 
 
-@pytest.mark.long
 def test_two_tabs_are_asked_about_the_same_lines_and_merge_others(visit, place):
     context, project = visit[0].context, place.project
     first, second = tab_of(context), tab_of(context)
@@ -256,7 +247,6 @@ def test_two_tabs_are_asked_about_the_same_lines_and_merge_others(visit, place):
         tab.close()
 
 
-@pytest.mark.long
 def test_twelve_edits_are_undone_and_each_hash_returns(visit, place):
     tab, project = visit[0], place.project
     tab.goto(f"{place.door.origin}/promises")
@@ -293,7 +283,6 @@ def wide(tab, selector: str) -> list[float]:
     )
 
 
-@pytest.mark.long
 def test_nothing_is_cut_off_at_the_widths_of_screens(visit, place, released):
     tab, project = visit[0], place.project
     tab.goto(f"{place.door.origin}/promises")

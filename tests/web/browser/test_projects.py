@@ -22,8 +22,6 @@ from web.visitor import served
 from web.walk import settled
 from web.written import others_in
 
-pytestmark = pytest.mark.long
-
 CANARY = "Kanarienvogel"
 NAMES = {"name": "<img src=x onerror=alert(1)>", "ward": "c\u202ed", "disease": "=b"}
 ODD = "<script>alert(1)</script>"

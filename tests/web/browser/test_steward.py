@@ -13,8 +13,6 @@ from web.browsing import PATIENCE, come_in
 from web.visitor import served
 from web.walk import ANSWERS, accepting, settled
 
-pytestmark = pytest.mark.long
-
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
 HEADINGS = ["Patientennummer", "Nachname", "Geburtsdatum", "Geschlecht", "Hauptdiagnose (ICD-10)"]

@@ -6,8 +6,6 @@ from web.browsing import come_in, tab_of
 from web.test_page import draft
 from web.walk import settled
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def gate(context, opened):

@@ -35,7 +35,6 @@ def watched(tab, origin: str) -> None:
     tab.wait_for_selector("text=Every release so far keeps every promise")
 
 
-@pytest.mark.long
 def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
     context, stream, tmp_path
 ):
@@ -64,7 +63,6 @@ def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
         assert len(server.desk._known) == kept  # no row was asked for
 
 
-@pytest.mark.long
 @pytest.mark.skipif("SHOAL_HOURS" not in os.environ, reason="make soak-page HOURS=24")
 def test_a_page_that_stays_open_keeps_nothing(context, stream, tmp_path):
     started = Started(tmp_path / "ward")

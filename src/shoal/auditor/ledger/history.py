@@ -14,20 +14,9 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import column_roles
+from shoal.auditor.ledger import release_view
 from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent, values_shown
 from shoal.auditor.ledger.export import table_damage
-from shoal.auditor.ledger.release_view import (
-    CELLS,
-    COMPANY,
-    SIGNATURES,
-    HistoryFinding,
-    RecordHistory,
-    ReleaseReading,
-    ReleaseView,
-    classes_shown,
-    measured_as_published,
-    rows_of_release,
-)
 from shoal.auditor.ledger.terms import Values, compared, joined, policy_of, values_of
 from shoal.auditor.reading import class_spans
 from shoal.connectors import files
@@ -75,18 +64,20 @@ class PeopleHistory:
         self.tokens, self.classes = known, classes
         return int((np.bincount(np.searchsorted(people, tokens)) > 1).sum())
 
-    def findings(self, release: int, k: int, guards: str) -> list[HistoryFinding]:
+    def findings(self, release: int, k: int, guards: str) -> list[release_view.HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
         histories, people = np.unique(self.classes, axis=0, return_counts=True)
         # among how many people those of each history are, and whether less than k breaks it
-        checks = {"atoms": (people, guards == CELLS)}
-        if guards == COMPANY:
+        checks = {"atoms": (people, guards == release_view.CELLS)}
+        if guards == release_view.COMPANY:
             checks["company"] = company_of(histories, people), True
         found = []
         for check, (sizes, breaks) in checks.items():
             few = int(people[sizes < k].sum())
             least = {"least": int(sizes.min(initial=len(self.tokens)))}
-            found.append(HistoryFinding(check, (1, release), few, breaks and few > 0, least))
+            found.append(
+                release_view.HistoryFinding(check, (1, release), few, breaks and few > 0, least)
+            )
         return found
 
 
@@ -126,11 +117,11 @@ class ReleaseAudit:
 
     number: int
     certificate: Certificate
-    findings: Sequence[HistoryFinding]
+    findings: Sequence[release_view.HistoryFinding]
     returning_people: int = 0
 
     @property
-    def violations(self) -> list[HistoryFinding]:
+    def violations(self) -> list[release_view.HistoryFinding]:
         """The findings that break the history."""
         return [finding for finding in self.findings if finding.is_violation]
 
@@ -243,7 +234,7 @@ class LedgerHistory:
 
     ledger: Ledger
     policy: Policy
-    past: RecordHistory = field(default_factory=RecordHistory)
+    past: release_view.RecordHistory = field(default_factory=release_view.RecordHistory)
     known: KnownPeople = field(default_factory=KnownPeople)
     returning: PeopleHistory = field(default_factory=PeopleHistory)
     last_table: int = 0
@@ -252,14 +243,14 @@ class LedgerHistory:
     def audit(self, number: int) -> ReleaseAudit:
         """The next release by itself and against those before it."""
         stated = self.ledger.certificate(number)
-        frame, identities = rows_of_release(self.ledger, number, self.policy.model)
+        frame, identities = release_view.rows_of_release(self.ledger, number, self.policy.model)
         covers = stated.get("covers", "increment")
         earlier = self.values if covers == "increment" else {}
         names = compared(self.policy.build_promises())
         own = values_of(frame, identities, self.policy.model, names)
         self.values = joined(earlier, own) if earlier else own
         policy = replace(self.policy, earlier=earlier)
-        reading, measured = measured_as_published(frame, identities, policy)
+        reading, measured = release_view.measured_as_published(frame, identities, policy)
         findings = self._take(number, stated, reading)
         certificate, losses = measured.certificate, measured.figures.losses
         if "panel" in stated:
@@ -274,7 +265,7 @@ class LedgerHistory:
 
     def next(
         self, number: int, stated: Mapping[str, Any], frame: pl.DataFrame, identities: Identities
-    ) -> list[HistoryFinding]:
+    ) -> list[release_view.HistoryFinding]:
         """What a release that is not published yet gives away beside all earlier ones.
 
         An increment leaves the rest as it is: of the past, only the people have to be known.
@@ -285,32 +276,34 @@ class LedgerHistory:
             return self._published_twice(number, stated["covers"], identities)
         self.last_table = 0 if "panel" in stated else number
         for earlier in range(1, number):
-            reading = ReleaseReading.at(self.ledger, earlier, self.policy)
+            reading = release_view.ReleaseReading.at(self.ledger, earlier, self.policy)
             if "panel" in stated:
                 self._remember(reading)
             else:
                 self._take(earlier, self.ledger.certificate(earlier), reading)
         # read as the earlier ones are, without what only the originals tell
-        return self._take(number, stated, ReleaseReading.of(frame, identities, self.policy))
+        return self._take(
+            number, stated, release_view.ReleaseReading.of(frame, identities, self.policy)
+        )
 
     def _take_again(
-        self, number: int, guards: str, reading: ReleaseReading
-    ) -> list[HistoryFinding]:
+        self, number: int, guards: str, reading: release_view.ReleaseReading
+    ) -> list[release_view.HistoryFinding]:
         """What a release of people who may come again gives away beside all earlier ones."""
         several = self._remember(reading)
         if several is None:
             return []  # nobody knows who is who
         findings = self.returning.findings(number, self.policy.required_k or 2, guards)
         if several:
-            findings.append(HistoryFinding("records", (number, number), several, True))
+            findings.append(release_view.HistoryFinding("records", (number, number), several, True))
         return findings
 
-    def _remember(self, reading: ReleaseReading) -> int | None:
+    def _remember(self, reading: release_view.ReleaseReading) -> int | None:
         """Who is in which class of a release; how many have several rows, None if not known."""
         subjects = reading.identities.subjects
         if subjects is None:
             return None
-        return self.returning.take(subjects, classes_shown(reading.release)[0])
+        return self.returning.take(subjects, release_view.classes_shown(reading.release)[0])
 
     def with_panel(self, certificate: Certificate, panel: Mapping[str, Any]) -> Certificate:
         """The certificate with what is stated of people who come again, and their risk."""
@@ -327,7 +320,7 @@ class LedgerHistory:
 
     def _published_twice(
         self, number: int, covers: str, identities: Identities
-    ) -> list[HistoryFinding]:
+    ) -> list[release_view.HistoryFinding]:
         """Whether an increment publishes people a second time."""
         if identities.subjects is None:
             return []
@@ -335,16 +328,16 @@ class LedgerHistory:
         known = self.known.add_and_count_known(people)
         if covers != "increment":
             return []
-        return [HistoryFinding("known people", (1, number), known, known > 0)]
+        return [release_view.HistoryFinding("known people", (1, number), known, known > 0)]
 
     def _take(
-        self, number: int, stated: Mapping[str, Any], reading: ReleaseReading
-    ) -> list[HistoryFinding]:
+        self, number: int, stated: Mapping[str, Any], reading: release_view.ReleaseReading
+    ) -> list[release_view.HistoryFinding]:
         """What a release gives away beside those taken in so far, which it then joins.
 
         stated: its certificate.
         """
-        covers, guards = stated.get("covers", "increment"), stated.get("guards", CELLS)
+        covers, guards = stated.get("covers", "increment"), stated.get("guards", release_view.CELLS)
         if "panel" in stated:
             findings = self._take_again(number, guards, reading)
         else:
@@ -353,7 +346,7 @@ class LedgerHistory:
             return findings
         # how many sensitive values a class must show where signatures guard the release
         least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
-        if guards == SIGNATURES:
+        if guards == release_view.SIGNATURES:
             findings.append(_frequencies(number, reading, least))
         release = _release_view(number, reading, len(self.past.label))
         k = self.policy.required_k or 2
@@ -370,19 +363,21 @@ class LedgerHistory:
         return [*findings, *compare(self.past, release, holds, k, guards, least)]
 
 
-def _release_view(number: int, reading: ReleaseReading, following: int) -> ReleaseView:
+def _release_view(
+    number: int, reading: release_view.ReleaseReading, following: int
+) -> release_view.ReleaseView:
     """following: the number of the first record of a release whose people are not known."""
     release, schema, real = reading.release, reading.problem.schema, reading.identities.is_real
     labels, count = release.classes.labels, release.classes.count
     if schema.missing is not Missing.SUPPRESS:
-        labels, count = classes_shown(release)
+        labels, count = release_view.classes_shown(release)
     lo, hi = class_spans(release.columns, labels, count)
     rest = _hashes(reading.frame, [a.name for a in schema.published if a.role is not Role.QUASI])
     values, is_value = _sensitive_values(reading.frame, schema)
     identities = reading.identities
     if not identities.are_known:
         identities = Identities(following + np.arange(len(labels)))
-    return ReleaseView(
+    return release_view.ReleaseView(
         number,
         identities.records[real],
         labels[real],
@@ -402,7 +397,9 @@ def returning_people_of(certificate: Mapping[str, Any]) -> int:
     return int(stated.get("returning_people", stated.get("came_again", 0)))
 
 
-def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFinding:
+def _frequencies(
+    number: int, reading: release_view.ReleaseReading, least: int
+) -> release_view.HistoryFinding:
     """People in whose class some sensitive value has more than one row in `least`."""
     labels = reading.release.classes.labels
     values, is_value = _sensitive_values(reading.frame, reading.problem.schema)
@@ -410,7 +407,7 @@ def _frequencies(number: int, reading: ReleaseReading, least: int) -> HistoryFin
     bad = too_frequent(labels, values, reading.release.classes.count, least)
     people = int((bad[labels] & (labels >= 0) & reading.identities.is_real).sum())
     counts = {"classes": int(bad.sum())}
-    return HistoryFinding("frequencies", (number, number), people, people > 0, counts)
+    return release_view.HistoryFinding("frequencies", (number, number), people, people > 0, counts)
 
 
 def _sensitive_values(frame: pl.DataFrame, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
