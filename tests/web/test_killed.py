@@ -3,7 +3,7 @@
 import pytest
 
 from shoal.errors import InputError
-from shoal.web import app
+from shoal.web import screens
 from shoal.web.work import Job, Jobs, said
 
 pytestmark = pytest.mark.long
@@ -23,10 +23,10 @@ def test_a_job_whose_end_can_not_be_written_is_over_and_the_next_one_runs():
 def test_of_a_bug_only_its_kind_is_said(guest, monkeypatch):
     assert "canary" not in str(said(ValueError("canary")))
 
-    async def broken(*_):
+    def broken(*_, **__):
         raise ValueError("canary")
 
-    monkeypatch.setattr(app, "open_screen", broken)
+    monkeypatch.setattr(screens.policy_text, "within", broken)
     answer = guest.get("/open")
     assert (answer.status, "ValueError" in answer.text) == (500, True)
     assert "canary" not in answer.text
