@@ -28,10 +28,8 @@ SPEED = {
     "past_memory": "within 700 MB, peak",
     "streams": "shoal stream, CSV to CSV",
     "targets": "Adult, a later run$|README sample( with --report)?$|warmup|quasi-identifiers$",
-    "republish": "exact, whole process",
-    "fusion": "three real parties",
 }
-CLOSENESS = {"targets": "t-closeness|(300|1,000),000 records, t = [0-9.]+$"}
+CLOSENESS = {"targets": "t-closeness|1,000,000 records, t = [0-9.]+$"}
 SEARCH = {"targets": "default: (search|gcp)|default, gcp|refine=(full|thorough)"}
 
 
