@@ -59,8 +59,7 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
     rows, ranks = middle_births(first, rows)
     has_values = np.logical_and.reduce([c.people.is_value[rows] for c in profile])
-    if not has_values.all():
-        rows, ranks = rows[has_values], ranks[has_values]
+    rows, ranks = rows[has_values], ranks[has_values]
     others = [c.people.among(rows) for c in profile if c is not first]
     tried = [(ranks, others)] if others else []
     if first.name.kind == "birth":
@@ -72,18 +71,18 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
 
 
 def middle_births(column: PersonColumn, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and the ranks of their births; of very many, the births around the middle one, each with
-    all its records.
-    """
+    """Rows with a birth, and its rank; of very many, the births around the middle one, whole."""
+    if not (has_birth := column.people.is_value[rows]).all():
+        rows = rows[has_birth]
     ranks = column.ranks_among(rows)
     if len(rows) <= MOST_RANKED:
         return rows, ranks
     counted = (np.bincount(ranks[part], minlength=ranks.max() + 1) for part in blocks(len(rows)))
-    ends = (len(rows) - MOST_RANKED) // 2, (len(rows) + MOST_RANKED) // 2
-    first, last = np.searchsorted(np.cumsum(sum(counted)), ends)
-    # a birth needs its neighbours
-    is_kept = (ranks >= first - 1) & (ranks <= last + 1)
-    return rows[is_kept], ranks[is_kept]
+    first, last = np.searchsorted(
+        np.cumsum(sum(counted)), (len(rows) + np.array([-MOST_RANKED, MOST_RANKED])) // 2
+    )
+    kept = np.flatnonzero((ranks >= first - 1) & (ranks <= last + 1))  # with their neighbours
+    return rows[kept], ranks[kept]
 
 
 def _older(
