@@ -98,12 +98,16 @@ class Targets:
         _, first, nodes, step, pairs, _ = self.layout[s].tolist()
         parent = self.lookup[step : step + nodes]
         covered, edge = self.prefix_sums[first : first + 2 * nodes].reshape(2, nodes)
-        row, node, cells = labels.astype(np.int64), self.codes[:, s], []
-        while len(node):
-            cells.append(row * nodes + node)
+        cell, held = _counted(labels.astype(np.int64) * nodes + self.codes[:, s])
+        cells, counts = [cell], [held]
+        # a class holds far fewer nodes than records
+        while len(cell):
+            row, node = np.divmod(cell, nodes)
             node = parent[node]
-            row, node = row[node >= 0], node[node >= 0]
-        found, held = _counted(np.concatenate(cells))
+            cell, held = (row * nodes + node)[node >= 0], held[node >= 0]
+            cells.append(cell)
+            counts.append(held)
+        found, held = _counted(np.concatenate(cells), np.concatenate(counts))
         row, node = np.divmod(found, nodes)
         cost = np.zeros(len(sizes), dtype=np.int64)
         beyond = np.maximum(0, pairs * held - sizes[row] * covered[node])
@@ -111,13 +115,14 @@ class Targets:
         return cost
 
 
-def _counted(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different whole numbers, rising, and how often each occurs."""
+def _counted(cells: np.ndarray, held: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The different whole numbers, rising, and how often each occurs, or what it holds in all."""
     if cells.max(initial=0) > SPARSE * len(cells):
-        return np.unique(cells, return_counts=True)
-    held = np.bincount(cells)
-    found = np.flatnonzero(held)
-    return found, held[found]
+        found, place = np.unique(cells, return_inverse=True)
+        return found, np.bincount(place, held).astype(np.int64)
+    sums = np.bincount(cells, held).astype(np.int64)
+    found = np.flatnonzero(sums)
+    return found, sums[found]
 
 
 def targets_of(promises: Promises, records: int) -> Targets:
