@@ -51,10 +51,9 @@ demo: $(READY) ## publish the bundled sample, audit it, and draw the report
 
 # all test processes share the bytecode that one compiles, even if the environment forbids writing it
 test: export PYTHONDONTWRITEBYTECODE :=
-test: $(READY) ## lint and types, then all tests but the long ones
-	@# compiles every loop and the tests themselves once, beside the checks: else each worker would
+test: $(READY) ## all tests but the long ones
+	@# compiles every loop and the tests themselves once: else each worker would
 	@$(BIN)/shoal warmup --all --verb publish -q & publishing=$$!; \
-	$(MAKE) --no-print-directory check && \
 	{ $(BIN)/python -m pytest --collect-only -qq >/dev/null || true; } && \
 	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
 	$(PYTEST) --dist worksteal --durations 20 $(CHOSEN)
