@@ -18,10 +18,9 @@ from shoal.auditor.linked.reading import described_output
 from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedOutput
-from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
-from shoal.data.linked import PEOPLE, LinkedTables
+from shoal.data.linked import PEOPLE, LinkedTables, Templates
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.linked.check import faults_of, paid_by_people

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes
-from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTables
+from shoal.data.linked import ANCHOR, PEOPLE, BundleRows, Bundles, Known, LinkedTables, Templates
 from shoal.data.numbers import alike, run_entries
 from shoal.data.recoding import Recoding, texts_of_classes
 from shoal.linked.moved_days import hulls_of, step_of

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sample_policies import content_of
-from shoal.data.formulas import escaped, formula_cells, unescaped
+from shoal.connectors.dialect import escaped, formula_cells, unescaped
 from shoal.data.table import Table
 
 AGE = {"role": "quasi", "type": "number"}
