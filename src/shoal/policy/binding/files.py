@@ -14,7 +14,7 @@ import polars as pl
 from shoal.connectors import dialect, files, parquet_parts
 from shoal.connectors import dialect as dialects
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.formats import Format, SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.release_drafts import WrittenDraft
