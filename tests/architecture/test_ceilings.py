@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_739,
+    "lines": 116_785,
     "logical lines": 74_391,
     "modules of more than 3 lines": 405,
     "lines of imports": 6_736,

@@ -206,6 +206,9 @@ def _one_way(own: Sequence[Link], links: Mapping[str, Sequence[Link]], root: str
     ]
 
 
+# The proposal.
+
+
 HEAD = """\
 # A proposal for several tables: read every role and every 'parent' before you rely on them. Nothing
 # is published or audited while a key 'ask' is there: answer it, then delete it.

@@ -297,6 +297,9 @@ def household_joined(name: str, homes: np.ndarray, labels: np.ndarray) -> Releas
     return ReleaseWarning(HOUSEHOLD_JOINED, text, name)
 
 
+# Who fits which class, by what is known of their quasi-identifiers.
+
+
 ABSENT = -1
 UNKNOWN = np.inf  # NaN is a missing value, which the cell of a missing value covers
 OWN_BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time

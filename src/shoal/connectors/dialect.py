@@ -194,6 +194,9 @@ def _is_utf8(content: bytes | Path) -> bool:
         return False
 
 
+# Cells that a spreadsheet would take for formulas.
+
+
 FORMULA = r"^[=+\-@\t\r]"
 QUOTED = r"^'*[=+\-@\t\r]"  # what is escaped: with quotes before it, so that it is one-to-one
 ESCAPED = r"^'+[=+\-@\t\r]"

@@ -408,6 +408,9 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
     }
 
 
+# Who was counted.
+
+
 KNOWN, ASSUMED, UNKNOWN = "known", "assumed", "unknown"
 
 

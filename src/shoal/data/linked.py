@@ -212,6 +212,9 @@ class LinkedTables:
         return self.person_of(parent)[self.rows[name].parents]
 
 
+# Bundles: people with their rows, as methods see them and group them.
+
+
 @dataclass(frozen=True)
 class BundleRows:
     """The N rows of one table that attackers may know, those of one parent next to each other.

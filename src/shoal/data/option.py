@@ -106,6 +106,11 @@ def parameter(
 
 
 CallableT = TypeVar("CallableT", bound=Callable[..., object])
+
+
+# Parameters and keywords: what was declared, checked and coerced.
+
+
 MOST = 2**31 - 1
 """What numbers of parameters without a bound of their own may be: it fits into any integer."""
 

@@ -211,6 +211,9 @@ def _audit(
     return replaced(audit, certificate=audit.certificate.extended(faults=faults, linked=linked))
 
 
+# Beside the original, by who knows whose each row is.
+
+
 def faults_of(
     published: Mapping[str, Table],
     release: LinkedRelease,

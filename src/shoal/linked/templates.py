@@ -251,6 +251,9 @@ def _asked(tables: LinkedTables, problem: LinkedProblem) -> list[_Asked]:
     return found
 
 
+# The days from which moved anchors are drawn.
+
+
 @dataclass(frozen=True)
 class Hulls:
     """(classes,) int64 first and last day from which a class's moved anchors are drawn, 0 where a

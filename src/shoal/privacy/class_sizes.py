@@ -171,6 +171,9 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 ESTIMATORS = {"pitman": pitman, "zayatz": zayatz, "snb": snb}
 
 
+# The promises.
+
+
 class _OfSizes(Promise):
     """What depends on the class sizes of the whole release."""
 

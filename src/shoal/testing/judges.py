@@ -227,6 +227,9 @@ def _require_no_value(promise: PrivacyModel, *texts: str) -> None:
         assert SECRET not in text, f"{promise.model}: shows a sensitive value in '{text}'"
 
 
+# Measures.
+
+
 def small_releases(seed: int = 0) -> Iterator[Release]:
     """Releases of all kinds: with suppressed records, people, labels and originals, or without."""
     rng = np.random.default_rng(seed)
@@ -280,10 +283,10 @@ def check_metric(metric: Metric, seed: int = 0) -> None:
         same = again == score if score is None or again is None else np.isclose(again, score)
         assert same, f"{metric.name}: the order of the records changes it"
         if isinstance(metric, PartedMetric):
-            check_parts(metric, release, rng)
+            check_metric_sums(metric, release, rng)
 
 
-def check_parts(metric: PartedMetric, release: Release, rng: np.random.Generator) -> None:
+def check_metric_sums(metric: PartedMetric, release: Release, rng: np.random.Generator) -> None:
     """Added up over parts of the classes, whatever parts, it is exactly what it is of all."""
     classes = release.classes
     of_class = np.append(rng.integers(0, 3, classes.count), 0)
@@ -319,6 +322,11 @@ def _in_order(release: Release, rows: np.ndarray) -> Release:
 
 
 ODD_ARGUMENTS: tuple[Any, ...] = (None, True, -1, 0, 1.5, "", [], {}, [None], {"": None}, [[]])
+
+
+# Makers of hierarchies.
+
+
 ODD_VALUES = (f"{SECRET}-0", f" {SECRET}", f"{SECRET};|\t")
 
 
@@ -375,6 +383,9 @@ def _check_odd_argument(maker: type[HierarchyMaker], argument: Any) -> None:
             f"{maker.kind}: {argument!r} as its argument raises {type(broken).__name__}, not"
             " InputError"
         ) from broken
+
+
+# Attacks.
 
 
 AXES = (7, 5)  # values of two quasi-identifiers

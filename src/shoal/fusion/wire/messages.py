@@ -97,6 +97,9 @@ def said_by(sender: str, kind: MessageKind) -> Iterator[None]:
         raise PartyError(named + text.removeprefix(_ANOTHER)) from None
 
 
+# Limits: what a peer sends is parsed before anything else is done with it.
+
+
 MOST_GREETING = 1 << 20  # bytes
 MOST_DEPTH = 3  # of lists and mappings in each other
 _ROOMY = 1 << 28  # bytes; up to here a frame that is too long is still read, to say what it is

@@ -352,6 +352,9 @@ def _union(a, b, people, classes, costs):
     return both * loss - apart, risk_of(both, classes.weight[a] + classes.weight[b])
 
 
+# Records that change places.
+
+
 MOST_EXCHANGED = 12  # members of a class that exchanges are tried with
 
 
