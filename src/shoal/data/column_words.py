@@ -326,9 +326,7 @@ class ColumnName:
 
     @property
     def says_more(self) -> bool:
-        """Whether a word beside is not known, which may be a role of somebody else, as in `Leiter
-        PersNr`.
-        """
+        """Whether a word beside is not known, as that for somebody else in `Leiter PersNr`."""
         others = [word for word in self.core if word not in _known()]
         return "".join(self.words) not in _known() and any(len(w) > LONGEST_JOINER for w in others)
 

@@ -35,8 +35,8 @@ from shoal.data.person.people import People
 from shoal.data.person.recurrence import (
     begins_of_turns,
     by_name,
+    full_profiles_of,
     in_turns,
-    profiles_of,
     recur,
     recurring,
     says_when,
@@ -485,9 +485,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if profile := _recurring_profile(columns):
         return Answer(Verdict.ASK, profile)
     unnamed = [c for c in columns if c.look.kind != "span" and not c.is_name]
-    # a year of birth or an age alone does not show that nobody recurs
-    profiles = [p for p in profiles_of(unnamed) if len(p) > 1 or p[0].is_birthday]
-    described = (People.together([c.people for c in one]) for one in profiles)
+    described = (People.together([c.people for c in one]) for one in full_profiles_of(unnamed))
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]

@@ -11,6 +11,7 @@ from shoal.data.person.columns import FEWEST, MANY, MOST_WAVES, OFTEN, PersonCol
 from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years, distinct
 from shoal.data.room import blocks
 
+BIRTHDAY = ("birth", "time")  # kinds of a name and of cells
 STEPS = (1, 2, 3, 5)  # years from one wave to the next
 MOST_RANKED = 2_000_000  # records whose births are compared, so that memory has an end
 
@@ -27,6 +28,14 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     named = [c for c in told if c.is_name and person][:1]
     profiles = dict.fromkeys((*person, *more) for more in ([*place, *kept], place, kept, named, []))
     return sorted(filter(None, profiles), key=len, reverse=True)
+
+
+def full_profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
+    """Those of which records that differ are of different people, as by a year of birth alone they
+    need not be: several columns, or a birth to the day.
+    """
+    profiles = profiles_of(columns)
+    return [p for p in profiles if len(p) > 1 or (p[0].name.kind, p[0].look.kind) == BIRTHDAY]
 
 
 def recurring(columns: Sequence[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
