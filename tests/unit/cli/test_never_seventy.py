@@ -175,3 +175,34 @@ def test_a_stream_writes_over_nothing_that_it_reads(option, capsys):
     changed("p.json", ["attributes", "sex", "hierarchy"], "h.csv")
     Path("h.csv").write_text("m,*\nf,*\n")
     assert "is also read" in refusal(f"stream c.csv -p p.json {option} s.csv", capsys)
+
+
+@pytest.mark.parametrize(("old", "new"), [("key: visit", "key: nope"), ("{visits: v", "{visits: ")])
+def test_a_link_that_a_linked_table_lacks(old, new, capsys):
+    assert status_of("sample clinic -n 60 -o cl -q".split()) == 0
+    Path("l.yaml").write_text(Path("cl.policy.yaml").read_text().replace(old, new))
+    assert "has no column '" in refusal("compare cl -p l.yaml --ks 2 -q", capsys)
+
+
+PUBLISH = "publish c.csv -p p.json -o o.csv"
+CHECK = "policy check p.json c.csv"
+
+
+@pytest.mark.parametrize("command", [PUBLISH, CHECK, "profile c.csv", "policy init c.csv"])
+@pytest.mark.parametrize("mark", "é€\u2028")
+def test_a_spreadsheet_whose_cells_nothing_in_ascii_parts(mark, command, capsys):
+    Path("c.csv").write_text(f"sep={mark}\n" + ROWS.replace(",", mark), "utf-8")
+    assert "'sep=', names no ASCII character" in refusal(command, capsys)
+
+
+def test_a_policy_without_attributes(capsys):
+    changed("p.json", ["attributes"], {})
+    assert "no quasi-identifier" in refusal(PUBLISH, capsys)
+    assert status_of(CHECK.split()) == 2
+    assert "none of the 4 names is in the policy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", [",,,", ";;;", '"",""'])
+def test_a_stream_whose_first_line_names_nothing(first, capsys):
+    Path("c.csv").write_text(ROWS.replace("pid,age,sex,dis", first))
+    assert "needs a name" in refusal("stream c.csv -p p.json -o s.csv", capsys)

@@ -113,9 +113,8 @@ def _written_otherwise(names: list[str], declared: list[str]) -> list[str]:
     """A finding where the first line has the policy's names, but not as they stand there."""
     near = {_bare(name): name for name in names}
     alike = [(near[_bare(name)], name) for name in declared if _bare(name) in near]
-    first, *others = declared
-    if len(names) == 1 and others and all(name in names[0] for name in declared):
-        mark = names[0].partition(first)[2][:1]
+    if len(names) == 1 and declared[1:] and all(name in names[0] for name in declared):
+        mark = names[0].partition(declared[0])[2][:1]
         return [
             f"columns: the first line is one name, in which '{mark}' parts those of the policy; say"
             f' --read "delimiter={mark}"'
