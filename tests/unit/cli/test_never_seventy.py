@@ -104,10 +104,17 @@ def test_a_workbook_that_the_disk_refuses(capsys):
         files.write(files.read("c.csv").frame, Path("/dev/full"), ".xlsx")
 
 
-def test_a_certificate_without_its_number_of_classes(capsys):
+@pytest.mark.parametrize(
+    ("key", "value", "must_be"),
+    [
+        ("classes.count", None, "a whole number"),
+        *(("output.dialect.delimiter", mark, "one ASCII character") for mark in ("é", "€", "")),
+    ],
+)
+def test_a_certificate_that_states_what_none_does(key, value, must_be, capsys):
     assert status_of("publish c.csv -p p.json -o o.csv -q".split()) == 0
-    changed("o.csv.certificate.json", ["classes", "count"], None)
-    assert "'classes.count' must be a whole number" in refusal("verify o.csv", capsys)
+    changed("o.csv.certificate.json", key.split("."), value)
+    assert f"'{key}' must be {must_be}" in refusal("verify o.csv", capsys)
 
 
 def test_a_plan_whose_method_has_no_name(capsys):

@@ -187,8 +187,10 @@ def check_increment(frame: pl.DataFrame, tables: PolicyTables, is_kept: bool) ->
 def _renamed(names: list[str], others: list[str]) -> str:
     """The question whether some names stand for others; nothing where none is near."""
     # a name is only proposed for the one that it is nearest to
-    mine = {name: [other for other in others if nearest(other, names) == name] for name in names}
-    same = {name: other for name in names for other in others if _bare(other) == _bare(name)}
+    nearest_to = {other: nearest(other, names) for other in others}
+    mine = {name: [other for other in others if nearest_to[other] == name] for name in names}
+    bare = {_bare(other): other for other in others}
+    same = {name: bare[key] for name in names if (key := _bare(name)) in bare}
     near = [
         f"'{other}' for '{name}'"
         for name in names
