@@ -213,3 +213,19 @@ def test_a_policy_without_attributes(capsys):
 def test_a_stream_whose_first_line_names_nothing(first, capsys):
     Path("c.csv").write_text(ROWS.replace("pid,age,sex,dis", first))
     assert "needs a name" in refusal("stream c.csv -p p.json -o s.csv", capsys)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"republish c.csv --ledger {place}" for place in ("c.csv/../c.csv", "full")),
+        *(f"stream b.csv -o s.csv --checkpoint {place}" for place in ("empty", "full", "new/deep")),
+    ],
+)
+def test_a_refusal_leaves_folders_as_they_were(command):
+    Path("b.csv").write_text(ROWS.replace("sex", "gender"))
+    Path("empty").mkdir()
+    Path("full/segment-1").mkdir(parents=True)
+    there = {*Path().rglob("*")}
+    assert status_of([*command.split(), "-p", "p.json"]) == 2
+    assert {*Path().rglob("*")} == there
