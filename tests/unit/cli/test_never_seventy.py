@@ -220,6 +220,7 @@ def test_a_stream_whose_first_line_names_nothing(first, capsys):
     [
         *(f"republish c.csv --ledger {place}" for place in ("c.csv/../c.csv", "full")),
         *(f"stream b.csv -o s.csv --checkpoint {place}" for place in ("empty", "full", "new/deep")),
+        "stream c.csv -o s.csv --trace new --checkpoint new",
     ],
 )
 def test_a_refusal_leaves_folders_as_they_were(command):
