@@ -213,8 +213,8 @@ def _report(
 
 
 def _room(name: str) -> str:
-    """The part of the source that a mutant is in: privacy, utility, data/cut, audit or attacks."""
-    return "data/cut" if ".data." in name else name.split(".")[1]
+    """The part of the source that a mutant is in: privacy, utility, data, auditor or attacks."""
+    return name.split(".")[1]
 
 
 def _diffs(chosen: Sequence[str]) -> str:

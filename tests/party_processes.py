@@ -159,9 +159,9 @@ def _lie(about: str) -> None:
     """Changes what this process says: how many records it has, who is in common, or which round was
     computed; or leaves it no room for its ledger.
     """
-    from shoal.connectors.party.messages import MessageKind
     from shoal.fusion import party
     from shoal.fusion.wire.link import PartyLink
+    from shoal.fusion.wire.messages import MessageKind
 
     if about == "no room":
         party.write_ledger = _refuse
@@ -191,9 +191,9 @@ def _end_at(how: str, kind: str) -> None:
     """Before this process sends its first message of a kind, it is frozen or killed, it leaves, or
     it goes on without sending anything any more.
     """
-    from shoal.connectors.party.messages import MessageKind
     from shoal.errors import PartyError
     from shoal.fusion.wire.link import PartyLink
+    from shoal.fusion.wire.messages import MessageKind
 
     is_silent = False
 

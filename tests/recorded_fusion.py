@@ -13,11 +13,11 @@ import polars as pl
 
 from party_processes import World, bank_world
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import DONE, FRAME_HEAD, MessageKind, pack_frame
 from shoal.connectors.party.tls import Identity
 from shoal.fusion.party import _input_of
 from shoal.fusion.protocol import run_party
 from shoal.fusion.wire.link import PartyLink
+from shoal.fusion.wire.messages import DONE, FRAME_HEAD, MessageKind, pack_frame
 from shoal.policy.agreement import Agreement
 
 Said = dict[str, list[tuple[int, bytes]]]  # kinds and contents by sender

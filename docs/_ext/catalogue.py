@@ -15,7 +15,7 @@ from babel.messages.pofile import write_po
 
 from shoal.auditor.dossier.context import SHOWN, Context, Rating, parts_of, text_fields, words_of
 from shoal.auditor.dossier.dossier import ATTACKS, MEASURED, NOT_ACCEPTABLE, field_words
-from shoal.data.people import UNITS
+from shoal.data.certificate_shape import UNITS
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.reports import attacks
 from shoal.web.routes_of_release import GRADES

@@ -8,13 +8,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.attack_scene import AttackScene
-from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
-from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.ledger_view import LedgerView, Placement
+from shoal.data.linked import BundleRows, Bundles, Templates
 from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Cut, Partition
 from shoal.data.release import Release
 from shoal.data.stream import (
     DROP,

@@ -21,15 +21,14 @@ from shoal.data.progress import no_progress
 # a process needs those of one verb; annotations alone name them here
 if TYPE_CHECKING:
     from shoal.data.attack_scene import AttackScene, Findings
-    from shoal.data.bundles import Bundles, Templates
     from shoal.data.certificate_shape import PromiseReport
     from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
-    from shoal.data.cut import Cut
     from shoal.data.encoding import EncodedTable
     from shoal.data.hierarchies.hierarchy import Hierarchy
     from shoal.data.ledger_view import LedgerView, Placement
+    from shoal.data.linked import Bundles, Templates
     from shoal.data.matrix import Matrix
-    from shoal.data.partition import Partition
+    from shoal.data.partition import Cut, Partition
     from shoal.data.release import Release
     from shoal.data.room import Room
     from shoal.data.sample import Sample

@@ -13,6 +13,7 @@ from shoal.data import progress
 from shoal.data.hierarchies.bins import Bins
 from shoal.data.hierarchies.dates import Dates
 from shoal.data.numbers import parse_numbers
+from shoal.data.option import require_choice
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.schema import Kind
 from shoal.data.table import Table, as_text
@@ -29,7 +30,6 @@ from shoal.policy.from_columns import (
     policy_of_words,
     words_of_call,
 )
-from shoal.policy.parameters import require_choice
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import warn_of

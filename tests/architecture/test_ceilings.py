@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_862,
-    "logical lines": 74_509,
-    "modules of more than 3 lines": 422,
-    "lines of imports": 6_816,
+    "lines": 116_785,
+    "logical lines": 74_391,
+    "modules of more than 3 lines": 405,
+    "lines of imports": 6_736,
     "percent of the biggest package": 12,
     "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,

@@ -2,9 +2,9 @@
 
 import pytest
 
+from shoal.data.option import MOST, build, coerce_parameter, parameters_of
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.parameters import MOST, build, coerce_parameter, parameters_of
 
 ABSURD = [-(10**30), 2**31, 2**63, 10**30, 1e300, "inf", "-inf", "nan", "9" * 40, "1e999"]
 IMPLEMENTATIONS = [

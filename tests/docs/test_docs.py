@@ -19,11 +19,11 @@ from shoal.attacks.beside.others import Others
 from shoal.auditor.dossier.context import read_context
 from shoal.cli.main import app, status_of
 from shoal.connectors.traces import traced_rows
+from shoal.data.option import build
 from shoal.policy import registry
 from shoal.policy.agreement import Agreement
 from shoal.policy.consistency import build_promise
 from shoal.policy.model import AttributePolicy, PolicyModel, ReadOptions, RenderPolicy, WriteOptions
-from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.samples import patients
 from thorough import long_where

@@ -20,12 +20,12 @@ import yaml
 import shoal
 from party_processes import bank_world
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.certificate import Certificate
 from shoal.fusion import fuse, secure_rounds
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
 from shoal.fusion.keys import Keys
+from shoal.fusion.wire.messages import FRAME_HEAD, MessageKind
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank, write_sample
 from thorough import long_where

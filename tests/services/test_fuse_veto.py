@@ -16,14 +16,13 @@ from party_processes import bank_world
 from recorded_fusion import in_memory, record
 from services.test_hostile_messages import refused_mutations
 from services.test_transcript import check_every_message_counts, records, write_records
-from shoal.connectors.party.messages import LENGTH, MessageKind
 from shoal.data.table import Table
 from shoal.errors import PartyError
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
 from shoal.fusion.ground import REFUSED, VALID
 from shoal.fusion.limits import terms_of
-from shoal.fusion.wire.parser import Parser
+from shoal.fusion.wire.messages import LENGTH, MessageKind, Parser
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank, write_sample
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from recorded_fusion import in_memory, packed_frames, record
-from shoal.connectors.party.messages import MessageKind
 from shoal.errors import InfeasibleError, InputError, PartyError, ShoalError
+from shoal.fusion.wire.messages import MessageKind
 
 # as many as one likes: SHOAL_MUTATIONS=20000 pytest tests/services/test_hostile_messages.py
 MUTATIONS = int(os.environ.get("SHOAL_MUTATIONS", "240"))

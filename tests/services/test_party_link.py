@@ -9,12 +9,11 @@ from contextlib import suppress
 import pytest
 
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import LinkLost, MessageKind
 from shoal.connectors.party.tls import Identity, Peer, make_keys
 from shoal.errors import PartyError
 from shoal.fusion.fuse import free_ports
 from shoal.fusion.wire.link import PartyLink
-from shoal.fusion.wire.parser import Greeting, Limit, Terms
+from shoal.fusion.wire.messages import Greeting, Limit, LinkLost, MessageKind, Terms
 
 AGREEMENT = bytes(range(32))
 TAKEN = {
@@ -281,7 +280,7 @@ def test_a_party_whose_message_always_breaks_the_channel_is_not_waited_for_forev
     make_pair, monkeypatch
 ):
     """Beyond what any message may have, gRPC breaks the channel before there is a sender."""
-    monkeypatch.setattr("shoal.fusion.wire.parser._ROOMY", 1 << 12)
+    monkeypatch.setattr("shoal.fusion.wire.messages._ROOMY", 1 << 12)
     monkeypatch.setattr("shoal.fusion.wire.session.MOST_AGAIN", 3)
     left, right = make_pair(patience=1)
     ended = {}

@@ -25,10 +25,10 @@ import yaml
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.hierarchies.tree import Tree
+from shoal.data.option import build
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema
 from shoal.data.stream import KINDS, Arrivals, Space
 from shoal.policy import registry
-from shoal.policy.parameters import build
 from shoal.protocols import StreamPromises
 from shoal.samples import purchases
 from shoal_papers.reproduce import comparisons

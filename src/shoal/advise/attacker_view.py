@@ -28,8 +28,8 @@ from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
+from shoal.data.certificate_shape import UNITS, people_key
 from shoal.data.classes import Classes
-from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
 from shoal.data.table import Column, Table

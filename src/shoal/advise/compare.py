@@ -28,11 +28,11 @@ from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors.frames import Frame
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.cut import Cut
 from shoal.data.linked import PEOPLE
 from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
-from shoal.data.partition import Partition
+from shoal.data.option import with_keywords
+from shoal.data.partition import Cut, Partition
 from shoal.data.progress import Progress, no_progress, tell, watched
 from shoal.data.table import Table
 from shoal.data.warnings import warn
@@ -44,7 +44,6 @@ from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
 from shoal.policy.linked import usual_method
-from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem, Problem
 from shoal.recoding.recode import find_classes, recode

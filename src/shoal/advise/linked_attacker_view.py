@@ -20,14 +20,14 @@ from shoal.advise.views import AttackerView, AttackerViews, KnownRows, Learnt, p
 from shoal.auditor.linked.known_dates import KnownDate, KnownDates
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.connectors.traces import OF_TABLE, read_trace
+from shoal.data.certificate_shape import KNOWN, UNITS
 from shoal.data.classes import SensitiveColumn
 from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTable, LinkedTables, rows_column
 from shoal.data.numbers import run_entries
-from shoal.data.people import KNOWN, UNITS
 from shoal.data.progress import Progress
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
-from shoal.linked.check import faults_of, person_losses
+from shoal.linked.publish import faults_of, person_losses
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from shoal.data.option import Parameter, build, method_as_written, parameters_of
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import attributes_with_means
@@ -14,7 +15,6 @@ from shoal.policy.from_columns import changed, require_no_data
 from shoal.policy.linked import DEFAULT_METHOD as DEFAULT_OF_LINKED
 from shoal.policy.linked import usual_method
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import Parameter, build, method_as_written, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 from shoal.protocols import NamedMethod
 

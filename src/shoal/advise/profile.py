@@ -14,6 +14,7 @@ from shoal.advise.risk import row_keys, together
 from shoal.data import notebook
 from shoal.data.classes import Classes
 from shoal.data.column_words import names_place
+from shoal.data.option import suggestion
 from shoal.data.partition import Partition
 from shoal.data.person.columns import parts_of
 from shoal.data.person.decision import Answer, PersonCandidate
@@ -25,7 +26,6 @@ from shoal.policy.binding.table import bound_table
 from shoal.policy.consistency import quoted
 from shoal.policy.from_columns import listed, policy_of_frame, require_text
 from shoal.policy.loading import read_options
-from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells, in_order
 from shoal.policy.proposal.roles import MANY, Guess

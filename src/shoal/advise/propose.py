@@ -18,6 +18,7 @@ from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, durations_in, ordered_categories, table_of
 from shoal.data import notebook
 from shoal.data.column_words import is_no_header, looks_like_data
+from shoal.data.option import build
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress, no_progress, tell
@@ -28,7 +29,6 @@ from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.spare_rows import check_repeated_names
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
-from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.cells import ColumnCells, TextsOf
 from shoal.policy.proposal.notation import as_read, notation_in

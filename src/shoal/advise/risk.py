@@ -22,6 +22,7 @@ from shoal.data.classes import Classes
 from shoal.data.encoding import without_subject
 from shoal.data.linked import LinkedTables
 from shoal.data.numbers import parse_numbers
+from shoal.data.option import require_whole
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Role, Schema
@@ -32,7 +33,6 @@ from shoal.policy.binding.files import Source
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import require_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
 from shoal.privacy.reidentification import people_and_weights, risks_of_people, sample_report

@@ -35,6 +35,7 @@ from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.numbers import alike, is_long
+from shoal.data.option import suggestion
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
 from shoal.data.row_order import is_in_order
@@ -49,7 +50,6 @@ from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bound_release
 from shoal.policy.from_columns import listed, named_twice, promises_of, require_text
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures

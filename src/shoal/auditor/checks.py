@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from shoal.data.certificate import CLOSE, EARLIER, Certificate, is_close
-from shoal.data.certificate_shape import BY_RELEASE, ColumnReport, PromiseReport
+from shoal.data.certificate_shape import BY_RELEASE, UNKNOWN, ColumnReport, PromiseReport
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
-from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
 from shoal.data.warnings import (
     GRAVE,

@@ -8,8 +8,7 @@ from typing import Any
 from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.data import warnings
 from shoal.data.certificate import CLOSE, Certificate
-from shoal.data.certificate_shape import ColumnReport
-from shoal.data.people import UNKNOWN
+from shoal.data.certificate_shape import UNKNOWN, ColumnReport
 from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning

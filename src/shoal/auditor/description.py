@@ -17,8 +17,8 @@ from shoal.auditor.verdict import of_cells, of_people
 from shoal.connectors import files
 from shoal.connectors.outputs import cells_written
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import UNKNOWN as ROWS
 from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
-from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.regular_files import Json, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown

@@ -13,11 +13,10 @@ from shoal.auditor.sharing import household_joined, household_shown, rows_linked
 from shoal.auditor.verdict import CertifiedRelease, not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import RISK, PromiseReport
+from shoal.data.certificate_shape import RISK, UNKNOWN, PromiseReport, people_key
 from shoal.data.classes import Classes
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
-from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.room import SharedRoom

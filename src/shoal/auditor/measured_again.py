@@ -17,6 +17,7 @@ from shoal.auditor.checks import K_ANONYMITY, Check, Path, Stated, broken_text, 
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.auditor.stream_trace import read_source
+from shoal.connectors.dialect import formula_sentences
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data import warnings
@@ -24,7 +25,6 @@ from shoal.data.certificate import CLOSE, Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn, pairs_of
 from shoal.data.findings import some_named
-from shoal.data.formulas import formula_sentences
 from shoal.data.numbers import parse_numbers
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.room import Room

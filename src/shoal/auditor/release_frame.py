@@ -18,6 +18,7 @@ from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import Notation, PublishedNumbers, map_cells, number_text, parse_numbers
+from shoal.data.option import require_choice
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.regular_files import path_text, readable
 from shoal.data.release import read_column
@@ -33,7 +34,6 @@ from shoal.policy.binding.notation import (
     spans_of_numbers,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import require_choice
 from shoal.policy.proposal.cells import ColumnCells, ends_of_spans, span_ends
 
 if TYPE_CHECKING:

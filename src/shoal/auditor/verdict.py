@@ -16,7 +16,7 @@ import numpy as np
 from shoal.connectors.frames import FrameT, as_it_is, table_of
 from shoal.data import notebook, warnings
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import KNOWN_DATES, AcceptedReport
+from shoal.data.certificate_shape import KNOWN_DATES, AcceptedReport, Unit, span_text, unit
 from shoal.data.column_words import (
     PERSONAL,
     mean,
@@ -26,7 +26,6 @@ from shoal.data.column_words import (
     words_of,
 )
 from shoal.data.numbers import parse_numbers
-from shoal.data.people import Unit, span_text, unit
 from shoal.data.release import Release
 from shoal.data.room import needs_whole
 from shoal.data.schema import Role, Schema

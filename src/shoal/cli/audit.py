@@ -11,8 +11,8 @@ import typer
 from shoal.cli import options
 from shoal.cli.progress import FAILS, answer, say, say_found, show_attacks, show_certificate, shown
 from shoal.data.language import printable, printable_lines
+from shoal.data.option import takes_no
 from shoal.errors import InputError
-from shoal.policy.parameters import takes_no
 from shoal.reports.text import history_summary, summary
 from shoal.tables import request
 from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest

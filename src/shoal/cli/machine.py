@@ -98,7 +98,7 @@ def _comparators(shown: bool) -> str:
 def _limits(parameter: dict[str, Any]) -> str:
     if parameter["choices"]:
         return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
-    from shoal.policy.parameters import MOST
+    from shoal.data.option import MOST
 
     low, high = parameter["low"], parameter["high"]
     ends = ["" if end in (None, MOST) else end for end in (low, high)]

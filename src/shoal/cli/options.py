@@ -13,9 +13,8 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.models import ArgumentInfo
 
-from shoal.data.option import Option, Request, option
+from shoal.data.option import Option, Request, check_together, option
 from shoal.errors import InputError
-from shoal.policy.parameters import check_together
 
 # How a command is made of what its function is asked.
 

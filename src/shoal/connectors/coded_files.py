@@ -17,8 +17,7 @@ from polars.io.plugins import register_io_source
 
 from shoal.connectors import delimited, files, formats
 from shoal.connectors.dialect import UTF8, Dialect, Reading
-from shoal.connectors.format import Format, SourceFile
-from shoal.connectors.formats import parquet_arrow
+from shoal.connectors.formats import Format, SourceFile, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import (

@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import delimited, page_sizes, record_ends, typed
-from shoal.connectors.format import Format
+from shoal.connectors.formats import Format
 from shoal.connectors.location import STANDARD, Location
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields

@@ -22,9 +22,8 @@ import polars as pl
 
 from shoal.connectors import delimited, formats, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
-from shoal.connectors.format import Asked, Form, Format
-from shoal.connectors.format import SourceFile as SourceFile
-from shoal.connectors.formats import parquet_arrow
+from shoal.connectors.formats import Asked, Form, Format, parquet_arrow
+from shoal.connectors.formats import SourceFile as SourceFile
 from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.data import cores, regular_files, warnings
 from shoal.data.regular_files import file_sha256 as file_sha256

@@ -9,7 +9,7 @@ from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 
 if TYPE_CHECKING:  # the formats read with Polars, which a name alone does not need
-    from shoal.connectors.format import Format
+    from shoal.connectors.formats import Format
 
 PARQUET, JSON_LINES = ".parquet", ".jsonl"
 DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -104,8 +104,14 @@ class Location(str):
     @property
     def kind(self) -> "Format":
         """The format by suffix, CSV for `-`; raises InputError where the suffix is no format's."""
-        from shoal.connectors.format import DatabaseFormat, FrameFormat
-        from shoal.connectors.formats import PACKED, SUFFIXES, format_of, named
+        from shoal.connectors.formats import (
+            PACKED,
+            SUFFIXES,
+            DatabaseFormat,
+            FrameFormat,
+            format_of,
+            named,
+        )
 
         if self.is_standard:
             return format_of(".csv")

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from shoal.data import notebook
-from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, shape_findings
+from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, shape_findings, unit
 from shoal.data.language import printable_lines
-from shoal.data.people import unit
 from shoal.data.regular_files import distinct_keys, readable, require_regular
 from shoal.data.warnings import (
     CONTROL_IN_ORIGINAL,

@@ -1,4 +1,5 @@
-"""What a certificate must look like: every key of both schemas and of every verb, in one place.
+"""What a certificate must look like: every key of both schemas and of every verb, in one place; and
+who it counts: people that are known, records that are taken to be people, or mere rows.
 
 The types of its parts say what they hold, to readers and to the checks. `verify` lists the keys
 that a later version or a plug-in adds as not measured again.
@@ -6,7 +7,7 @@ that a later version or a plug-in adds as not measured again.
 
 import codecs
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 from shoal.data.json_rules import (
     ANYTHING,
@@ -30,7 +31,6 @@ from shoal.data.json_rules import (
     rule_of,
     value,
 )
-from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
 from shoal.data.warnings import SEVERITIES
 
 SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings")
@@ -410,3 +410,62 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
         "columns": many(record(COLUMN | unsaid, OF_LATER_COLUMNS)),
         "warnings": many(record(FINDING, OF_FINDING)),
     }
+
+
+# Who was counted.
+
+
+KNOWN, ASSUMED, UNKNOWN = "known", "assumed", "unknown"
+
+
+class Unit(NamedTuple):
+    """What figures about people are counted in. first: the word where it is first mentioned."""
+
+    one: str
+    many: str
+    first: str
+
+    def of(self, count: int) -> str:
+        """The word behind a number."""
+        return self.one if count == 1 else self.many
+
+    def first_of(self, count: int) -> str:
+        """The words behind the first number of a sentence."""
+        return self.first.replace(self.many, self.of(count), 1)
+
+
+UNITS = {
+    KNOWN: Unit("person", "people", "people"),
+    ASSUMED: Unit("record", "records", "records, each taken to be a person"),
+    UNKNOWN: Unit("row", "rows", "rows"),
+}
+
+
+def span_text(sizes: Mapping[str, Any]) -> str:
+    """How large classes or groups are: '2 to 5', or '2' where all are of one size."""
+    least, most = sizes["min"], sizes["max"]
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def people_key(subject: str | None, is_counted: bool) -> str:
+    """The certificate's `people`.
+
+    subject: the policy's. is_counted: whether the release or the original names every person.
+    """
+    if subject is None:
+        return ASSUMED
+    return KNOWN if is_counted else UNKNOWN
+
+
+def have_several_rows(certificate: Mapping[str, Any]) -> bool:
+    """Whether people are known, and some have several published rows."""
+    people, records = certificate.get("subjects"), (certificate.get("records") or {}).get("out")
+    return unit(certificate) == UNITS[KNOWN] and people != records
+
+
+def unit(certificate: Mapping[str, Any]) -> Unit:
+    """What a certificate counts in; one of the first schema tells rows from all else only."""
+    stated = certificate.get("people")
+    if stated in UNITS:
+        return UNITS[stated]
+    return UNITS[UNKNOWN if certificate.get("counted") == "rows" else KNOWN]

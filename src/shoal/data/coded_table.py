@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, EncodedTable
+from shoal.data.partition import Cut
 from shoal.data.recoding import GlobalRecoding, cells_of_classes, ends_by_label, texts_of_classes
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.schema import Render

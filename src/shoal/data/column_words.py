@@ -325,6 +325,14 @@ class ColumnName:
         return not meanings()["session"].isdisjoint(self.words[-1:])
 
     @property
+    def says_more(self) -> bool:
+        """Whether a word beside is not known, which may be a role of somebody else, as in `Leiter
+        PersNr`.
+        """
+        others = [word for word in self.core if word not in _known()]
+        return "".join(self.words) not in _known() and any(len(w) > LONGEST_JOINER for w in others)
+
+    @property
     def is_weak(self) -> bool:
         """Whether its word for people may mean somebody else."""
         is_weak = self.ends("weak") if self.ends("person") else self.has("weak")

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from shoal.data import cores
-from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, linear_domain
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import (
@@ -20,6 +19,7 @@ from shoal.data.numbers import (
     plain_text,
     position_unit,
 )
+from shoal.data.partition import Cut
 from shoal.data.room import IN_MEMORY, blocks
 from shoal.data.schema import Attribute, Kind, Render, Shown
 

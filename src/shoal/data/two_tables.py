@@ -12,9 +12,8 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedTable
-from shoal.data.partition import Partition
+from shoal.data.partition import Cut, Partition
 from shoal.data.schema import Schema
 from shoal.data.table import Table, as_text
 

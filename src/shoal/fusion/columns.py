@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from shoal.connectors.party.messages import MessageKind, refused, said_by
 from shoal.data.person.people import checked_ids
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation, unchanged
 from shoal.fusion.ground import pack, packed_size, unfit, unpack
 from shoal.fusion.methods.party_tds import MOST_LABELS
-from shoal.fusion.wire.parser import parse_json
+from shoal.fusion.wire.messages import MessageKind, parse_json, refused, said_by
 from shoal.policy.agreement import Agreement
 from shoal.search.specialization import MOST_CHILDREN
 

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.connectors.party.messages import MessageKind
 from shoal.errors import UNREADABLE
 from shoal.fusion.conversation import in_pieces, spoken, unchanged
 from shoal.fusion.judged_containment import (
@@ -33,6 +32,7 @@ from shoal.fusion.judged_containment import (
     unpacked,
 )
 from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table, rows_of
+from shoal.fusion.wire.messages import MessageKind
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain
 

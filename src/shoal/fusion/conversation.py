@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import MessageKind
 from shoal.data.progress import Progress
 from shoal.errors import InputError, PartyError
 from shoal.fusion.keys import make_folder
 from shoal.fusion.wire.link import PartyLink
+from shoal.fusion.wire.messages import MessageKind
 from shoal.policy.agreement import Agreement
 
 

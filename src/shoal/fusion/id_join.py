@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.connectors.party.messages import MessageKind, refused, said_by
 from shoal.data.cores import available
 from shoal.errors import InfeasibleError, MissingExtraError
 from shoal.fusion.conversation import Conversation
 from shoal.fusion.ground import unfit
 from shoal.fusion.wire.link import PartyLink
+from shoal.fusion.wire.messages import MessageKind, refused, said_by
 
 _MANY_IDS = 20_000  # from here on, more processes pay
 _REPORTS = 10  # how often progress is shown while a set of ids is masked

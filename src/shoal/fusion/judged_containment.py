@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from shoal.connectors.party.messages import MessageKind
 from shoal.errors import UNREADABLE
+from shoal.fusion.wire.messages import MessageKind
 from shoal.policy.agreement import Agreement
 
 _VALID = 1

@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
-from shoal.connectors.party.messages import MessageKind
 from shoal.data.person_names import refuse_spelling, taken_for_others
 from shoal.errors import UNREADABLE, InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation
+from shoal.fusion.wire.messages import MessageKind
 
 START = "start"
 _LEDGER = b"L"  # journal: the ledger as it was before this fusion

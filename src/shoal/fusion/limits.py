@@ -4,10 +4,9 @@ import struct
 from dataclasses import replace
 from typing import Any
 
-from shoal.connectors.party.messages import MessageKind
 from shoal.fusion import columns, conversation, ground, id_join, secure_maximum
 from shoal.fusion.methods.party_tds import NOTHING
-from shoal.fusion.wire.parser import Limit, Terms, is_count, parse_json
+from shoal.fusion.wire.messages import Limit, MessageKind, Terms, is_count, parse_json
 from shoal.policy.agreement import Agreement
 
 MOST_RECORDS = 1 << 27

@@ -13,7 +13,7 @@ from shoal.connectors import files
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import describe_file, remove_stale_signature
 from shoal.data.certificate import Certificate
-from shoal.data.people import KNOWN
+from shoal.data.certificate_shape import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError, LostPartyError, PromiseError
 from shoal.fusion.columns import PartyInput

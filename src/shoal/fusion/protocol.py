@@ -16,7 +16,6 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
 from shoal.data import numba_kernels, person_names, row_order
 from shoal.data.progress import Progress, no_progress
@@ -31,6 +30,7 @@ from shoal.fusion.ledger import NO_FUSIONS, Recalled, recalled_by_all
 from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, Won, rounds_of, steps_ahead
 from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
+from shoal.fusion.wire.messages import LinkLost, MessageKind, said_by
 from shoal.policy.agreement import Agreement
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
-from shoal.connectors.party.messages import MessageKind, refused
 from shoal.errors import LostPartyError, PartyError
 from shoal.fusion import secure_maximum
 from shoal.fusion.conversation import Conversation
 from shoal.fusion.limits import PINGS, SHARE
+from shoal.fusion.wire.messages import MessageKind, refused
 
 LITTLE_DELAY = 0.005  # seconds one way, below which planning ahead does not pay off
 _AHEAD = b"P"  # journal: how many steps are planned ahead

@@ -21,11 +21,11 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.regular_files import require_regular
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import UNREADABLE, InputError
 from shoal.fusion.keys import make_folder
+from shoal.fusion.wire.messages import FRAME_HEAD, MessageKind
 from shoal.policy.agreement import Agreement, with_endpoints
 
 AGREEMENT = "agreement.json"

@@ -7,14 +7,12 @@ import numpy as np
 import polars as pl
 
 from shoal.data import linked
-from shoal.data.bundles import Templates
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.linked import Keys, Known, LinkedTable, LinkedTables
+from shoal.data.linked import Keys, Known, LinkedTable, LinkedTables, Templates
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
-from shoal.linked.moved_days import hulls_of, step_of
-from shoal.linked.templates import names_of_bundles, slots_of
+from shoal.linked.templates import hulls_of, names_of_bundles, slots_of, step_of
 from shoal.recoding.recode import Boxes, pseudonyms
 
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from shoal.data.option import suggestion
 from shoal.errors import InputError
-from shoal.policy.parameters import suggestion
 
 POLICY_KEYS = "'shoal policy check --schema' lists its keys"
 Place = tuple[str | int, ...]

@@ -6,6 +6,7 @@ from typing import Any
 
 from shoal.connectors.dialect import codec_of
 from shoal.data import person_names, two_tables
+from shoal.data.option import build, suggestion
 from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -18,7 +19,6 @@ from shoal.policy.model import (
     ReadOptions,
     subject_findings,
 )
-from shoal.policy.parameters import build, suggestion
 
 # what `accept` may limit, and the attack that measures it
 MEASURES = {

@@ -19,6 +19,7 @@ from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, fall_together, parse_numbers
+from shoal.data.option import nearest, suggestion
 from shoal.data.progress import watched
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
@@ -27,7 +28,6 @@ from shoal.errors import InputError, KeywordError
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import read_options
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import nearest, suggestion
 from shoal.policy.proposal.notation import POINT_OR_GROUPS, columns_as_read
 from shoal.protocols import NamedMethod
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from shoal.data.linked import PEOPLE, Known, LinkedTable
+from shoal.data.option import suggestion
 from shoal.data.regular_files import Json
 from shoal.data.schema import REMOVED, Schema, Shown
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy, TablePolicy
-from shoal.policy.parameters import suggestion
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
 DEFAULT_METHOD, DEFAULT_FOR_KNOWN_ROWS = "bundles", "items"

@@ -15,12 +15,12 @@ from pydantic import BaseModel
 from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
 from shoal.data import notebook, regular_files, room
+from shoal.data.option import parameters_of, suggestion
 from shoal.data.regular_files import Json, RepeatedKey
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.checked import checked
 from shoal.policy.model import PolicyModel, ReadOptions, WriteOptions
-from shoal.policy.parameters import parameters_of, suggestion
 
 # A policy as a file that reads as the same policy, and as a table for a notebook.
 

@@ -21,6 +21,7 @@ from pydantic import (
 from shoal.connectors.dialect import SOME_ENCODINGS, codec_of, is_delimiter
 from shoal.data.linked import PEOPLE
 from shoal.data.numbers import FARTHEST, THOUSANDS, Notation, parse_numbers
+from shoal.data.option import suggestion
 from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
 from shoal.data.schema import RECORD_LINES, Kind, Shown
@@ -28,7 +29,6 @@ from shoal.data.table import with_decimals
 from shoal.data.warnings import REMOVED_ROLES
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.parameters import suggestion
 
 ORDERS = ("frequency", "alphabetical")
 SHOWN = ("quasi", "sensitive", "plain")

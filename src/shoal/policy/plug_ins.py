@@ -10,8 +10,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, cast
 
+from shoal.data.option import build, values_of
 from shoal.errors import InputError
-from shoal.policy.parameters import build, values_of
 
 
 @cache

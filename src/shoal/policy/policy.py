@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from shoal.connectors import files
 from shoal.data.notebook import Figures
 from shoal.data.numbers import Notation
+from shoal.data.option import build, method_as_written, values_of
 from shoal.data.person_names import same_value
 from shoal.data.regular_files import Json, path_text
 from shoal.data.schema import Fields, Render
@@ -24,7 +25,6 @@ from shoal.errors import InputError
 from shoal.policy import consistency, given_trees, loading, registry
 from shoal.policy.checked import checked
 from shoal.policy.model import SHOWN, PolicyModel
-from shoal.policy.parameters import build, method_as_written, values_of
 from shoal.protocols import NamedMethod
 
 if TYPE_CHECKING:

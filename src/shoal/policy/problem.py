@@ -9,11 +9,12 @@ from shoal.data.certificate_shape import MethodReport
 from shoal.data.encoding import EncodedTable
 from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, TableTree
 from shoal.data.numbers import Notation
+from shoal.data.option import takes
 from shoal.data.regular_files import Json
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy import parameters, registry
+from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.linked import DeclaredTable, declared_tables
 from shoal.policy.model import AttributePolicy, PolicyModel
@@ -134,7 +135,7 @@ class Problem:
         if policy.names_method:
             return self
         usual = self._usual_method(encoded)
-        if not parameters.takes(registry.method(usual["name"], "publish").parameters, settings):
+        if not takes(registry.method(usual["name"], "publish").parameters, settings):
             return self
         return self.again(policy.with_method(usual["name"], usual | settings))
 

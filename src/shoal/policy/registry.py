@@ -27,10 +27,10 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from shoal import protocols
+from shoal.data.option import Parameter, build, parameters_of, suggestion, takes, values_of
 from shoal.data.partition import UnfitAnswer
 from shoal.data.single_ends import BINS
 from shoal.errors import InputError, ShoalError
-from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes, values_of
 from shoal.policy.plug_ins import (
     COMPARATORS,
     DISTRIBUTION,

@@ -15,10 +15,9 @@ import polars as pl
 
 from shoal.auditor.reading import promise_reports, read_release
 from shoal.data.classes import Classes
-from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Cut, Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.release import is_withheld

@@ -13,10 +13,9 @@ from shoal.attacks.run.request import MOST_FOLDS, NEEDS_CONTROL
 from shoal.auditor.verdict import NONE_ON_LINKED, remedy
 from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import AcceptedReport
+from shoal.data.certificate_shape import AcceptedReport, have_several_rows, unit
 from shoal.data.json_rules import is_number
 from shoal.data.language import gettext, ngettext
-from shoal.data.people import have_several_rows, unit
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry

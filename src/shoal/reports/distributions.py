@@ -22,12 +22,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from shoal.data.certificate_shape import unit
 from shoal.data.classes import Sizes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import gettext
 from shoal.data.numbers import weighted_sum
-from shoal.data.people import unit
 from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind

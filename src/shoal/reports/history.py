@@ -11,8 +11,8 @@ import yaml
 
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import UNITS, UNKNOWN, unit
 from shoal.data.language import gettext
-from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.data.stream import KINDS
 from shoal.policy.model import PolicyModel
 from shoal.reports import attacks, charts, pages

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
+from shoal.data.certificate_shape import (
+    ASSUMED,
+    BesideReport,
+    ColumnReport,
+    PromiseReport,
+    Unit,
+    have_several_rows,
+    span_text,
+    unit,
+)
 from shoal.data.language import gettext, ngettext
-from shoal.data.people import ASSUMED, Unit, have_several_rows, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
 from shoal.reports.pages import columns_by_table, known_of_linked, listed, number_text, percent_text

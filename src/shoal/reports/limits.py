@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import ASSUMED
 from shoal.data.language import gettext
-from shoal.data.people import ASSUMED
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
 from shoal.data.true_values import TrueValues

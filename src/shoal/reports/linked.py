@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 from shoal.auditor.dossier.context import SHOWN
 from shoal.auditor.linked.audit import LinkedAudit
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import span_text
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.linked import PEOPLE, Keys
-from shoal.data.people import span_text
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
 from shoal.policy.model import PolicyModel

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from shoal.connectors.files import write_text
-from shoal.connectors.format import Format
-from shoal.connectors.formats import format_of
+from shoal.connectors.formats import Format, format_of
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport

@@ -17,13 +17,13 @@ from shoal.connectors.frames import FrameT, as_it_is, like, ordered_categories, 
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
+from shoal.data.option import require_choice, require_flag, with_keywords
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, warn
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
-from shoal.policy.parameters import require_choice, require_flag, with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.reports.text import summary
 from shoal.tables import publish as job

@@ -14,9 +14,8 @@ import numpy as np
 
 from shoal.auditor.verdict import CertifiedRelease
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import PromiseReport
+from shoal.data.certificate_shape import PromiseReport, unit
 from shoal.data.language import gettext, ngettext
-from shoal.data.people import unit
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry

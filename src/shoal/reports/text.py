@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import span_text, unit
 from shoal.data.language import gettext, printable_lines
-from shoal.data.people import span_text, unit
 from shoal.data.warnings import fault_sentences, unpublished, with_grave
 from shoal.errors import UNREADABLE, InputError
 

@@ -14,9 +14,9 @@ from shoal.auditor.measure import measure
 from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import UNITS, UNKNOWN, people_key
 from shoal.data.language import printable
 from shoal.data.numbers import exact_sum
-from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table

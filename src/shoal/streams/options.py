@@ -10,7 +10,7 @@ from shoal.data.option import Request, option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.connectors.format import Format
+    from shoal.connectors.formats import Format
 
 
 class StreamOptions(Request):

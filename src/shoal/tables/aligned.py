@@ -42,9 +42,8 @@ import polars as pl
 from shoal.attacks.beside.guard import BesideGuard, Candidates, OldCells
 from shoal.auditor.sharing import entries_of
 from shoal.data.classes import Classes, Population
-from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Cut, Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, read_columns, spans_cover
 from shoal.data.table import Column, Table

@@ -19,8 +19,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
-from shoal.data.cut import Cut
-from shoal.data.partition import Partition
+from shoal.data.partition import Cut, Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.regular_files import Json

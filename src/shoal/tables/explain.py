@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.partition import Cut
 from shoal.data.regular_files import Json
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.problem import Problem

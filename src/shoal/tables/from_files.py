@@ -9,15 +9,16 @@ from shoal.auditor import audit as audit_job
 from shoal.connectors import engines
 from shoal.data import cores, room, warnings
 from shoal.data.certificate import Certificate
+from shoal.data.option import with_keywords
 from shoal.data.progress import Progress, watched
 from shoal.data.regular_files import path_text
-from shoal.policy import from_columns, parameters
+from shoal.policy import from_columns
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
 from shoal.tables.request import PublishOptions, PublishRequest, PublishWords, publish_options
 
 
-@parameters.with_keywords(PublishWords, PublishOptions)
+@with_keywords(PublishWords, PublishOptions)
 def publish_file(
     table: str | Path,
     policy: PolicyLike,

@@ -16,10 +16,10 @@ from pydantic import TypeAdapter
 
 from shoal.data import release
 from shoal.data.certificate_shape import MethodReport
-from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
+from shoal.data.partition import Cut
 from shoal.data.recoding import GlobalRecoding, code_texts, span_ends
 from shoal.data.regular_files import Json, readable, require_regular
 from shoal.data.schema import Kind, Render

@@ -16,6 +16,7 @@ from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.verdict import CertifiedRelease, Publication, require_kept
 from shoal.connectors import files
+from shoal.connectors.dialect import unescaped
 from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
@@ -23,7 +24,6 @@ from shoal.connectors.release_drafts import FrameDraft, check_output, release_dr
 from shoal.connectors.traces import private_draft, write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
-from shoal.data.formulas import unescaped
 from shoal.data.progress import Progress
 from shoal.data.release import Release
 from shoal.data.room import Room

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from shoal.data.option import Option, Request, option
+from shoal.data.option import Option, Request, build, check_together, option
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.errors import InputError
-from shoal.policy import options, parameters
+from shoal.policy import options
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import Others, OthersLike
@@ -159,9 +159,9 @@ def publish_options(words: Mapping[str, Any]) -> PublishOptions:
         for name, one in known.items()
         if words.get(name) is not None
     }
-    asked: PublishOptions = parameters.build(PublishOptions, "publish", given)
+    asked: PublishOptions = build(PublishOptions, "publish", given)
     named = {name: replace(one, form=name) for name, one in known.items()}
-    parameters.check_together("publish", named, vars(asked))
+    check_together("publish", named, vars(asked))
     return asked
 
 

@@ -7,7 +7,15 @@
 A check raises AssertionError that names what was broken. There is one for every socket.
 """
 
-from shoal.testing.attacks import check_attack, small_scenes
+from shoal.testing.judges import (
+    check_attack,
+    check_hierarchy_maker,
+    check_metric,
+    check_promise,
+    small_classes,
+    small_releases,
+    small_scenes,
+)
 from shoal.testing.methods import (
     OnlyK,
     cells_of,
@@ -18,8 +26,6 @@ from shoal.testing.methods import (
     sensitive_columns,
     small_matrices,
 )
-from shoal.testing.metrics import check_hierarchy_maker, check_metric, small_releases
-from shoal.testing.promises import check_promise, small_classes
 from shoal.testing.streams import check_stream_method
 
 __all__ = [

@@ -6,10 +6,9 @@ from functools import cache
 import numpy as np
 
 from shoal.data.classes import Classes, Population, SensitiveColumn
-from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Cut, Partition
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity

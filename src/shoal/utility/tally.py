@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.certificate_shape import SizesReport, TogetherReport
+from shoal.data.certificate_shape import KNOWN, UNKNOWN, SizesReport, TogetherReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.people import KNOWN, UNKNOWN
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends

@@ -1,4 +1,7 @@
-"""The routes: read what was asked, call one thing, show. Every change answers with a redirect."""
+"""The routes: read what was asked, call one thing, show. Every change answers with a redirect.
+
+The server knows paths, counts and the policy; a process of its own, the desk, holds the table.
+"""
 
 import asyncio
 import contextlib

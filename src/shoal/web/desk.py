@@ -16,7 +16,13 @@ import polars as pl
 from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.advise.profile import ColumnProfile, profile
-from shoal.advise.propose_linked import below_title, propose_linked, read_table, tables_below_titles
+from shoal.advise.propose_linked import (
+    below_title,
+    find_links,
+    propose_linked,
+    read_table,
+    tables_below_titles,
+)
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
 from shoal.connectors.table_places import TablePlace, table_places
@@ -35,7 +41,6 @@ from shoal.policy.model import ReadOptions
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.policy.proposal.cells import ColumnCells
-from shoal.policy.proposal.links import find_links
 from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of

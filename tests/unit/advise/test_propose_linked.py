@@ -9,13 +9,12 @@ import yaml
 
 import linked_cases
 from sample_policies import content_of
-from shoal.advise.propose_linked import propose_linked
+from shoal.advise.propose_linked import find_links, propose_linked
 from shoal.connectors.table_places import ForeignKey, table_places
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.links import find_links
 from shoal.samples import sample
 
 

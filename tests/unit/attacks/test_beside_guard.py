@@ -24,7 +24,7 @@ from beside_cases import (
 )
 from republish_cases import grown, policy, wearers
 from shoal.attacks.beside.guard import BesideGuard, OldCells
-from shoal.attacks.beside.sharing import ABSENT
+from shoal.auditor.sharing import ABSENT
 from shoal.errors import InfeasibleError, InputError
 
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]

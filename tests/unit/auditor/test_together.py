@@ -11,7 +11,7 @@ import shoal as library
 from page_text import on_one_line
 from sample_policies import content_of
 from shoal.data.certificate import Certificate
-from shoal.data.people import unit
+from shoal.data.certificate_shape import unit
 from shoal.data.warnings import ReleaseWarning
 
 SETS = [

@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.main import FILE_OF, GROUPS
 from shoal.cli.options import _options, command
-from shoal.data.option import Request, option
+from shoal.data.option import Request, option, with_keywords
 from shoal.errors import InputError
-from shoal.policy.parameters import with_keywords
 from shoal.tables import request
 from shoal.tables.request import (
     OutputOptions,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
-from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.partition import Cut
 from shoal.policy import registry
 from strategies import policies_with_tables, without_means
 

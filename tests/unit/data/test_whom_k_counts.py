@@ -826,3 +826,79 @@ def test_a_running_number_under_any_title_is_doubted(title, first):
 @pytest.mark.parametrize("first", [0, 40])
 def test_what_begins_with_another_number_is_not_doubted(title, first):
     assert not answer(visits(title, [str(first + i) for i in range(100)])).doubted
+
+
+# Numbers of somebody else, behind words that are not known.
+
+ROLES = "Leiter PersNr|Boss personnel no|Mentor student ID|Werber Kundennummer"
+ROLES += "|Erfasser PersNr|Bürge Kundennummer|Foreman works employee no"
+
+
+@pytest.mark.parametrize("title", ROLES.split("|"))
+def test_a_number_behind_an_unknown_word_is_sure_only_if_people_confirm_it(title):
+    frame = visits(title, numbers(7000, 3, 60), 5, region=[*"NSE"] * 20)
+    assert asked(frame) == [(title,)]
+    frame = visits(title, numbers(7000, 3, 60), 5, born=range(1940, 2000), sex=[*"mf"] * 30)
+    assert answer(frame).verdict.name == "SURE"
+
+
+@pytest.mark.parametrize("titles", [("surname", "first name"), ("Nom", "Prénom"), ("Name",)])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_number_whose_records_have_other_names_is_not_sure(titles, is_own):
+    frame = visits("Kundennummer", numbers(7000, 3, 60), 5, region=[*"NSE"] * 20)
+    who = frame["Kundennummer"].rank("dense") - 1 if is_own else range(frame.height)
+    drawn = np.random.default_rng(8).permutation(NAMES)
+    parts = [[str(drawn[i % len(drawn)]) for i in who]]
+    if len(titles) == 2:
+        parts = [[name.split()[at] for name in parts[0]] for at in (1, 0)]
+    found = answer(frame.with_columns(map(pl.Series, titles, parts)))
+    assert (found.verdict.name == "SURE") == is_own
+
+
+@pytest.mark.parametrize(
+    "titles", ["Name|First name", "Nom|Prénom", "Name|Vorname", "Nome|Apelido"]
+)
+def test_namesakes_of_a_list_of_names_in_two_columns_are_not_asked_about(titles):
+    rng = np.random.default_rng(12)
+    cells = [rng.choice(words, 600) for words in (LAST, FIRST)]
+    frame = pl.DataFrame(dict(zip(titles.split("|"), cells, strict=True)))
+    assert not asked(frame.with_columns(Betrag=pl.Series(rng.integers(1, 999, 600))))
+
+
+# One personal column alone does not show that every record is somebody else.
+
+
+@pytest.mark.parametrize("title", ["Modulo", "EMPI", "K_ID_X"])
+@pytest.mark.parametrize("own", ["year of birth", "age"])
+@pytest.mark.parametrize("each", [2, 4])
+def test_codes_that_agree_on_a_year_of_birth_alone_are_asked_about(title, own, each):
+    rng = np.random.default_rng(5)
+    codes = [f"{code}" for code in rng.choice(np.arange(10_000, 99_999), 200, replace=False)]
+    born = rng.integers(1930, 2005, 200) - (2024 if own == "age" else 0)
+    frame = visits(title, codes, each, **{own: list(abs(born))})
+    assert (title,) in asked(frame)
+    booked = rng.permutation(frame[title].to_list())
+    assert not asked(frame.with_columns(pl.Series(title, booked)))
+
+
+TODAY = "Identificador|Azonosító|Tunniste|Идентификатор|識別子|Studierenden-ID|Mitarbeitenden-Nr"
+TODAY += "|Imputado|Oskarżony|Detento|Осужденный|被告人|Jobseeker|Ciudadano|Gedetineerde"
+
+
+@pytest.mark.parametrize("title", TODAY.split("|"))
+def test_words_of_courts_schools_and_offices_number_people(title):
+    frame = visits(title, numbers(7001, 7, 150), 2, age=[20 + i % 60 for i in range(150)])
+    assert (title,) in [one.columns for one in answer(frame).candidates]
+
+
+@pytest.mark.parametrize("titles", ["HHID|PNO", "Haushalt|Person", "hogar|persona"])
+@pytest.mark.parametrize("third", [None, "Zimmer", "Team", "Region"])
+def test_members_of_households_with_numbers_of_their_own_are_people(titles, third):
+    rng = np.random.default_rng(6)
+    household = np.repeat(np.arange(250), 1 + rng.poisson(1.6, 250))
+    member = np.arange(len(household)) - np.searchsorted(household, household)
+    cells = dict(zip(titles.split("|"), [household + 1001, member + 1], strict=True))
+    if third:
+        cells[third] = rng.integers(1, 7, 250)[household]
+    cells["income"] = 100 * rng.integers(0, 60, len(household))
+    assert not asked(cells)

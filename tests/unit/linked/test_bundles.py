@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_linked
-from shoal.data.bundles import BundleRows, Bundles
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.linked import BundleRows, Bundles
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
 from shoal.linked.kernels.align import assign, assign_in_order, assignment_space

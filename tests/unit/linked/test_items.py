@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_items
-from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.linked import BundleRows, Bundles, Templates
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.linked.kernels import known_sets

@@ -13,7 +13,7 @@ from sample_policies import content_of
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.reading import read_linked_tables
 from shoal.data.linked import ANCHOR, PEOPLE
-from shoal.linked.moved_days import hulls_of
+from shoal.linked.templates import hulls_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem

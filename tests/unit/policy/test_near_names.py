@@ -7,8 +7,8 @@ import pytest
 
 import shoal
 from sample_policies import content_of
+from shoal.data.option import nearest
 from shoal.errors import InputError
-from shoal.policy.parameters import nearest
 
 
 def policy(other: str = "plain", method: str = "mondrian", **more) -> dict:

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from shoal.data.classes import Classes
-from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
-from shoal.privacy.uniqueness import ESTIMATORS, pitman, snb, zayatz
+from shoal.privacy.class_sizes import (
+    ESTIMATORS,
+    AverageRisk,
+    PopulationUniqueness,
+    SampleUniqueness,
+    pitman,
+    snb,
+    zayatz,
+)
 
 
 def classes_of(sizes):

@@ -18,8 +18,8 @@ from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.matrix import Matrix
+from shoal.data.option import build
 from shoal.errors import InputError
-from shoal.policy.parameters import build
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.methods import lattice_peeling

@@ -16,7 +16,6 @@ from shoal.data.matrix import Matrix
 from shoal.samples import survey
 from shoal.search.segments import costs_of
 from shoal.tables.kernels import risk_classes as kernel
-from shoal.tables.kernels import risk_moves
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
 ATTRIBUTES = {
@@ -135,7 +134,7 @@ def test_the_total_risk_is_followed_through_every_move():
 
     before = total()
     assert terms[kernel.TOTAL] <= 0.05 * n
-    assert risk_moves.improve(people, classes, terms, costs, np.arange(n, dtype=np.int32), price, 1)
+    assert kernel.improve(people, classes, terms, costs, np.arange(n, dtype=np.int32), price, 1)
     assert total() < before
     for c in np.flatnonzero(classes.people):
         members = matrix.codes[classes.label == c]

@@ -12,8 +12,8 @@ from naive_peers import DistinctValues
 from peer_cases import hierarchy_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
+from shoal.data.option import build
 from shoal.errors import InputError
-from shoal.policy.parameters import build
 from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut
 from shoal.search.kernels.sorted_cut import MOST_TRIED

@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from shoal.attacks.beside.sharing import KnownPeople, people_who_fit
 from shoal.auditor.audit import AuditResult
-from shoal.auditor.sharing import Links, fitting, together
+from shoal.auditor.sharing import KnownPeople, Links, fitting, people_who_fit, together
 from shoal.data.certificate_shape import KNOWN_DATES, BesideReport, OtherRelease
 from shoal.data.person_names import person_name, refuse_spelling, taken_for_others
 from shoal.data.progress import Progress, no_progress

@@ -11,10 +11,9 @@ import numpy as np
 from shoal.attacks.beside import audit
 from shoal.attacks.beside.audit import Numbered, ReleaseBeside
 from shoal.attacks.beside.others import Others, OthersLike
-from shoal.attacks.beside.sharing import ABSENT, KnownPeople, points_of
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
-from shoal.auditor.sharing import fitting_pairs, profiles_of
+from shoal.auditor.sharing import ABSENT, KnownPeople, fitting_pairs, points_of, profiles_of
 from shoal.data.certificate_shape import BesideReport
 from shoal.data.numbers import alike
 from shoal.data.progress import Progress, no_progress

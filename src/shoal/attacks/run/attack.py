@@ -59,7 +59,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.table import bound_original
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
-from shoal.privacy import reidentification, uniqueness
+from shoal.privacy import class_sizes, reidentification
 from shoal.protocols import Attack
 
 FEWEST_COUNTED = 200  # people; of fewer, counts are not stated
@@ -265,7 +265,7 @@ def _uniques(people: np.ndarray, estimator: str, fraction: float) -> float | Non
     sizes, counts = np.unique(people[people > 0], return_counts=True)
     if not len(sizes):
         return None
-    share = uniqueness.ESTIMATORS[estimator](sizes, counts, fraction) if sizes[0] == 1 else 0.0
+    share = class_sizes.ESTIMATORS[estimator](sizes, counts, fraction) if sizes[0] == 1 else 0.0
     return share if isfinite(share) else None
 
 

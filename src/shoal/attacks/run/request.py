@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shoal.data.certificate_shape import AcceptedReport
+from shoal.data.option import build, suggestion
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import consistency, registry
-from shoal.policy.parameters import build, suggestion
 from shoal.policy.policy import Policy
 from shoal.protocols import Attack
 

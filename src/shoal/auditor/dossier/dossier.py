@@ -37,11 +37,11 @@ from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
 from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
+from shoal.data.option import suggestion
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError, PromiseError
-from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION

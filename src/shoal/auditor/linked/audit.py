@@ -19,11 +19,10 @@ from shoal.auditor.linked.reading import LinkedRelease, described_output, read_l
 from shoal.auditor.verdict import missing_counted, of_cells
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
+from shoal.data.certificate_shape import KNOWN, RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import alike, exact_sum, run_entries
-from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning

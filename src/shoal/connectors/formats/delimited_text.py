@@ -6,7 +6,7 @@ import polars as pl
 
 from shoal.connectors import delimited
 from shoal.connectors.dialect import default_dialect
-from shoal.connectors.format import Asked, Form, Format, SourceFile
+from shoal.connectors.formats import Asked, Form, Format, SourceFile
 
 
 class DelimitedText(Format):

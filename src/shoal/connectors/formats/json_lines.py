@@ -8,7 +8,7 @@ import polars as pl
 
 from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import whole
-from shoal.connectors.format import Asked, Form, Format, SourceFile
+from shoal.connectors.formats import Asked, Form, Format, SourceFile
 from shoal.connectors.typed import check_keys, check_texts, objects, plain, require_keys_shared
 from shoal.data.table import Table
 from shoal.errors import InputError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shoal.connectors.format import Asked, Format, SourceFile
+from shoal.connectors.formats import Asked, Format, SourceFile
 from shoal.connectors.typed import INCOMPLETE, nan_counts, plain, table_errors
 from shoal.data.regular_files import CELL, most_unpacked, require_room
 from shoal.data.table import Table

@@ -8,7 +8,7 @@ import polars as pl
 
 from shoal.connectors import parquet_parts
 from shoal.connectors.dialect import Reading
-from shoal.connectors.format import Asked, Form, Format, SourceFile
+from shoal.connectors.formats import Asked, Form, Format, SourceFile
 from shoal.connectors.typed import (
     nan_counts,
     plain,

@@ -4,7 +4,7 @@ from typing import BinaryIO
 
 import polars as pl
 
-from shoal.connectors.format import Asked, Form, Format, SourceFile
+from shoal.connectors.formats import Asked, Form, Format, SourceFile
 from shoal.data.table import Table
 
 

@@ -220,6 +220,7 @@ class Candidate:
         if len(sample.pairs) < FEWEST_PAIRS:
             return evidence
         steady: dict[str, np.ndarray] = {}
+        names: dict[str, float] = {}
         named = {word for part in self.parts for word in part.name.words}
         others = [column for column in columns if column not in self.parts]
         for column in sorted(others, key=lambda column: not column.name.is_personal):
@@ -238,6 +239,8 @@ class Candidate:
                 evidence.personal[column.title] = steadiness
                 if column.name.is_own_of(named):
                     evidence.own.add(column.name.kind)
+            elif column.name.kind in ("first", "last", "name") and column.name.says_only_name:
+                names[column.title] = steadiness
             # a column that determines the number is another name of the same
             number, of_value = sample.number[has_value], codes[has_value]
             if steadiness >= STEADY and (
@@ -245,6 +248,9 @@ class Candidate:
             ):
                 evidence.steady[column.title] = round(steadiness, 3)
                 steady[column.title] = codes
+        if not evidence.personal and max(names.values(), default=1) < CONTRADICTED:
+            evidence.personal |= names
+            evidence.own.add("name")
         births = [c.title for c in others if c.name.kind == "birth" and c.title in steady]
         # hardly two values share such a birth, which thus nothing can cross
         least = len(sample.first) / CROSSING

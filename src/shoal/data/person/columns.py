@@ -308,6 +308,11 @@ class PersonColumn:
         """Whether it is named for names, or holds full names of people under an unknown title."""
         return self.name.kind == "name" or (self.look.token == "people" and not self.name.kind)
 
+    @property
+    def is_birthday(self) -> bool:
+        """Whether it holds births to the day."""
+        return self.name.kind == "birth" and self.look.kind == "time"
+
     @cached_property
     def texts(self) -> pl.Series:
         """What all records hold."""

@@ -221,16 +221,17 @@ def _decided(columns: Sequence[PersonColumn], declared: Container[str]) -> Answe
         or c.name.has("age", "keep", "body", "firm", "animal")
     ]
     kept, rejected = _judged(single_candidates(columns, declared), telling)
-    kept = _with_pairs(kept, rejected, telling)
+    kept, members = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
     left = beside_own(left, columns)
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
     left = fewer_first(left) or in_keys(columns, telling)
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
-    left = left or [one for one in last_resorts(columns) if is_doubtful(one, telling)]
+    rest = [c for c in columns if c not in members]
+    left = left or [one for one in last_resorts(rest) if is_doubtful(one, telling)]
     if not left:
-        return _by_the_rest(columns, [*rejected, *kept], telling)
+        return _by_the_rest(rest, [*rejected, *kept], telling)
     shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
     anew = [] if shared else begun_anew(left, columns)
     whole = [c for one in left for c in one.parts[:1] if len(one.parts) == 1 and not one.part]
@@ -355,8 +356,10 @@ def _is_rejected(one: Candidate) -> bool:
 
 def _with_pairs(
     kept: list[Candidate], rejected: list[Candidate], telling: Sequence[PersonColumn]
-) -> list[Candidate]:
-    """Those that stay, once columns are looked at that number people only together."""
+) -> tuple[list[Candidate], set[PersonColumn]]:
+    """Those that stay, once columns are looked at that number people only together; and groups
+    whose rows are members, each with a number of its own.
+    """
     numbered = [one for one in kept if one.kind in PERSON_BY_NAME]
     named = by_name(telling)
     if named is not None and (
@@ -364,17 +367,20 @@ def _with_pairs(
     ):
         kept = [*kept, named]
     pairs: list[Candidate] = []
-    for number, pair in within_groups(telling, kept, rejected):
-        if pair is None:
-            kept = [c for c in kept if c.columns != (number.title,) or c.evidence.is_confirmed]
-            pairs = [one for one in pairs if one.parts[-1] is not number]
-        else:
+    members: set[PersonColumn] = set()
+    for pair in within_groups(telling, kept, rejected):
+        *groups, number = pair.parts
+        if pair.people.repeated:
             pairs.append(pair)
+            continue
+        members.update(groups)
+        kept = [c for c in kept if c.columns != (number.title,) or c.evidence.is_confirmed]
+        pairs = [one for one in pairs if one.parts[-1] is not number]
     parts = {(part,) for pair in [*kept, *pairs] for part in pair.parts if len(pair.parts) > 1}
     unsure = [one for one in kept if one.evidence.is_contradicted or not one.evidence.personal]
     parts -= {pair.parts[-1:] for pair in pairs if pair.anew is not None}
     rejected += [one for one in unsure if one.parts in parts]
-    return [*(one for one in kept if one not in rejected), *pairs]
+    return [*(one for one in kept if one not in rejected), *pairs], members
 
 
 def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
@@ -431,7 +437,7 @@ def _seems_sure(one: Candidate) -> bool:
         return False
     if found.is_confirmed:
         return one.people.distinct >= FEWEST
-    is_form = column.look.kind not in NO_NUMBERS
+    is_form = column.look.kind not in NO_NUMBERS and not column.name.says_more
     is_named = column.name.is_number and is_form and not one.is_weak and not found.personal
     # a name may be namesakes'
     is_token = bool(column.look.token) and column.look.token not in FULL_NAMES
@@ -479,14 +485,17 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if profile := _recurring_profile(columns):
         return Answer(Verdict.ASK, profile)
     unnamed = [c for c in columns if c.look.kind != "span" and not c.is_name]
-    described = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
+    # a year of birth or an age alone does not show that nobody recurs
+    profiles = [p for p in profiles_of(unnamed) if len(p) > 1 or p[0].is_birthday]
+    described = (People.together([c.people for c in one]) for one in profiles)
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
     # games that players of a number each had are games of several
     kinds = ("event", "amount") if of_every_record(columns) else ("event", "amount", "occasion")
     happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
-    if shown := shown_by_codes(columns, happens):
+    shown = shown_by_codes(columns, happens)
+    if shown := [one for one in shown if not one.weigh(columns).is_contradicted]:
         return Answer(Verdict.ASK, tuple(map(_stated, shown)))
     in_turn = any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
     return Answer(Verdict.NONE, may_recur=happens or in_turn)

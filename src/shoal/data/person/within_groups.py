@@ -241,9 +241,9 @@ def _is_seen_once_in_each(unit: Candidate, spans: Iterable[Sequence[PersonColumn
 
 def within_groups(
     columns: Sequence[PersonColumn], kept: Sequence[Candidate], rejected: Sequence[Candidate]
-) -> Iterator[tuple[PersonColumn, Candidate | None]]:
-    """Each number that begins anew in a group, or in the groups of larger ones, with all of them
-    together; with None where every record is another one by them, so that rows are people.
+) -> Iterator[Candidate]:
+    """Each number that begins anew in a group, or in the groups of larger ones, behind them;
+    without repeats where every record is another one by them, so that rows are people.
     """
     refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
     groups = [
@@ -260,11 +260,12 @@ def within_groups(
     if not sure and any(column.name.is_personal for column in columns):
         couples += _unnamed_couples(columns, numbers)
     settled: set[PersonColumn] = set()
+    apart: set[PersonColumn] = set()
     for number, *within in (
         *islice(dict.fromkeys(couples), MOST_TRIED),
         *islice(nested, MOST_NESTED),
     ):
-        if number in settled and len(within) > 1:
+        if number in apart or (number in settled and len(within) > 1):
             continue
         found = Candidate.together(*within, number)
         is_named = len(within) > 1 or (number, *within) in named
@@ -272,20 +273,20 @@ def within_groups(
             is_refuted = any(c.parts == (number,) and c.evidence.is_refuted for c in judged)
             is_group = is_named and not _is_in_most(found)
             if (is_group or is_refuted) and _begins_anew(found):
-                settled.add(number)
-                yield number, None
+                apart.add(number)
+                yield found
         elif found.people.repeated >= FEWEST and _is_finer(found):
             evidence = found.weigh(columns, to_confirm=True)
             if evidence.is_of_people or (evidence.is_confirmed and is_named):
                 alone = Candidate(tuple(within), "group", people_of(within))
                 if not alone.weigh(columns).is_confirmed:
                     settled.update([number] if is_named else [])
-                    yield number, found
+                    yield found
             elif is_named and not evidence.personal and _begins_anew(found):
                 has_many = people_of(within).distinct >= MANY
                 found.anew = has_many and not _is_in_most(found)
                 if found.anew or number.has_values(fewest_of_word(number)):
-                    yield number, found
+                    yield found
 
 
 def fewer_first(left: Sequence[Candidate]) -> list[Candidate]:

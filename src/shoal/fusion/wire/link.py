@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from shoal.connectors.party import messages
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
-from shoal.fusion.wire.parser import Parser, Terms
+from shoal.fusion.wire import messages
+from shoal.fusion.wire.messages import Parser, Terms
 from shoal.fusion.wire.session import LEFT, POLL, SERVED, Outbox, Patience, Sessions, left_early
 
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session

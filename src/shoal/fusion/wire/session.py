@@ -22,10 +22,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import LinkLost
 from shoal.connectors.party.tls import Endpoint
 from shoal.errors import LostPartyError, PartyError
-from shoal.fusion.wire.parser import Greeting, Terms
+from shoal.fusion.wire.messages import Greeting, LinkLost, Terms
 
 POLL = 0.2  # seconds
 LAST_CALL = 10.0  # seconds

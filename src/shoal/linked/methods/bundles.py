@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.bundles import Bundles, Templates
+from shoal.data.linked import Bundles, Templates
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.bundles import Bundles, Templates
+from shoal.data.linked import Bundles, Templates
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import alike
 from shoal.data.option import parameter

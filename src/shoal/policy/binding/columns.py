@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 import polars as pl
 
 from shoal.data.column_words import is_no_header, looks_like_data, named_by_a_record
+from shoal.data.option import nearest
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import (
     normal_form,
@@ -31,7 +32,6 @@ from shoal.policy.binding.spare_rows import check_repeated_names, spare_rows
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import SHOWN, PolicyModel
-from shoal.policy.parameters import nearest
 from shoal.policy.proposal.cells import ColumnCells, TextsOf, signs_of_no_value
 from shoal.policy.proposal.notation import (
     DECIMAL_OR_GROUP,

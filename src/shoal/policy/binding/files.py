@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import polars as pl
 
+from shoal.connectors import dialect, files, parquet_parts
 from shoal.connectors import dialect as dialects
-from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.formats import Format, SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.release_drafts import WrittenDraft
-from shoal.data import formulas, regular_files, two_tables
+from shoal.data import regular_files, two_tables
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.person_names import named_together, warn_of_nobody, without_nobody
@@ -283,7 +283,7 @@ class PolicyTables:
     def _unescaped(self, source: SourceFile, kind: Format) -> SourceFile:
         """What was written, where the policy has formulas escaped."""
         escapes = self.model.write.formulas == "escape" and kind.is_delimited
-        return replace(source, table=Table(formulas.unescaped(source.frame))) if escapes else source
+        return replace(source, table=Table(dialect.unescaped(source.frame))) if escapes else source
 
     def published_table(self, table: Table) -> tuple[Table, int | None]:
         """A released table without its derived columns, and how many records its cells contradict;
@@ -344,16 +344,14 @@ class PolicyTables:
         """Delimited text, formulas as the policy wants them; raises InputError where it refuses."""
         wanted = self.model.write.formulas
         if wanted == "refuse":
-            InputError.raise_for(formulas.formula_sentences(Table(frame)))
-        return formulas.escaped(frame) if wanted == "escape" else frame
+            InputError.raise_for(dialect.formula_sentences(Table(frame)))
+        return dialect.escaped(frame) if wanted == "escape" else frame
 
     def formula_warnings(self, released: Table, kind: Format) -> list[ReleaseWarning]:
         """A warning for each column of delimited text that a spreadsheet would compute."""
         if not kind.is_delimited or self.model.write.formulas != "keep":
             return []
-        return [
-            ReleaseWarning(FORMULA_CELLS, text) for text in formulas.formula_sentences(released)
-        ]
+        return [ReleaseWarning(FORMULA_CELLS, text) for text in dialect.formula_sentences(released)]
 
     def output_dialect(
         self, input_path: object, found: Dialect | None, output_path: str

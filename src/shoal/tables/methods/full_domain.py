@@ -42,9 +42,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
+from shoal.data.partition import Cut
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder

@@ -22,8 +22,8 @@ from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises, PromiseTerms
 from shoal.search.refinery import SearchSpace
 from shoal.search.segments import costs_of, require_people
+from shoal.tables.kernels import risk_classes
 from shoal.tables.kernels import risk_classes as kernel
-from shoal.tables.kernels import risk_moves
 from shoal.tables.kernels.risk_classes import HIGHEST, LEAST, TARGET, TOTAL
 
 NEAR, RUN, ORDERS = 16, 64, 8
@@ -54,7 +54,7 @@ class Risk(Partitioner):
         best = _Best.of(classes, terms)
         for turn in range(self.passes):
             visits = rng.permutation(matrix.records).astype(np.int32)
-            moved = risk_moves.improve(people, classes, terms, costs, visits, price, turn)
+            moved = risk_classes.improve(people, classes, terms, costs, visits, price, turn)
             kernel.measure(people, classes, terms, costs)
             price *= np.clip((terms[TOTAL] / terms[TARGET]) ** STEEP, 1 / FASTEST, FASTEST)
             best = best.or_better(classes, terms)

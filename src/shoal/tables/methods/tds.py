@@ -19,9 +19,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
+from shoal.data.partition import Cut
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder

@@ -1,4 +1,6 @@
-"""Whatever a peer sends is parsed here first: limits on size, depth, count, order and type.
+"""What parties send each other: the closed list of message kinds, the frame, and limits.
+
+Whatever a peer sends is parsed here first: limits on size, depth, count, order and type.
 
 Promise: what does not keep the limits that the agreement declares ends the run before it is
 written to the journal or used, with one line that names the party and the kind of message. Nothing
@@ -11,17 +13,92 @@ published.
 
 import json
 import re
+import struct
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from shoal.connectors.party import messages
-from shoal.connectors.party.messages import MessageKind
 from shoal.data.regular_files import distinct_keys
 from shoal.errors import PartyError
+
+_FRAME = struct.Struct("<32sBI")  # the agreement's hash, kind, number
+FRAME_HEAD = _FRAME.size
+LENGTH = struct.Struct("<Q")
+PIECE = 1 << 20  # bytes; a longer message is sent in pieces of this size
+DONE = b"done"  # the goodbye of a party that has everything
+_ANOTHER = "another party: "
+
+
+class MessageKind(IntEnum):
+    """What a message is; the list is closed, and in the order in which a party sends them."""
+
+    ROLL = 1  # number of records, and whether the party has the label
+    KEY = 13  # the key for ids, where owners trust a helper
+    MASKED = 2  # masked ids on their way through the parties
+    GATHERED = 3  # masked ids for the collector
+    COMMON = 4  # the masked ids that all owners have
+    ATOMS = 16  # the hash of what the ledger says of the people in common
+    LABEL = 5  # the class of every row
+    SENSITIVE = 15  # as PLAIN, but before the rounds, for groups that must be diverse
+    PACE = 19  # a ping, or how many steps are planned ahead
+    BIDS = 6  # bids in the clear; tests only
+    BATCH = 7  # steps, and the child of every row under them
+    PROPOSAL = 17  # what a party would do, for the owner who judges it
+    VERDICT = 18  # what of a proposal that owner does not refuse
+    END = 10  # no more rounds
+    HULLS = 14  # what narrows every group, where the method has that
+    PLAIN = 8  # columns that are published unchanged
+    SEAL = 9  # the hash of the finished table
+    SHARES = 11  # shares of a secure round; not journaled
+    BYE = 12  # the party leaves: either done, or failed (then without content)
+
+
+OF_ROUNDS = (MessageKind.BIDS, MessageKind.BATCH, MessageKind.PROPOSAL, MessageKind.VERDICT)
+NOT_JOURNALED = (MessageKind.SHARES, MessageKind.BYE)
+
+
+class LinkLost(Exception):
+    """The session broke; another one can follow."""
+
+
+def pack_frame(agreement: bytes, kind: MessageKind, number: int, content: bytes = b"") -> bytes:
+    """A message as it is sent and journaled."""
+    return _FRAME.pack(agreement, kind, number) + content
+
+
+def unpack_head(frame: bytes) -> tuple[bytes, int, int]:
+    """Agreement, kind and number of a message."""
+    return _FRAME.unpack_from(frame)
+
+
+def refused(sender: str, kind: MessageKind, what: str) -> PartyError:
+    """The end of a run: what is wrong with a message of this party."""
+    return PartyError(
+        f"party '{sender}', message '{kind.name.lower()}': {what}; the run ends, run the same"
+        " version everywhere"
+    )
+
+
+@contextmanager
+def said_by(sender: str, kind: MessageKind) -> Iterator[None]:
+    """Names the party and the message in what is raised about "another party"."""
+    try:
+        yield
+    except PartyError as wrong:
+        text = wrong.said[0]
+        if not text.startswith(_ANOTHER):
+            raise
+        named = f"party '{sender}', message '{kind.name.lower()}': "
+        raise PartyError(named + text.removeprefix(_ANOTHER)) from None
+
+
+# Limits: what a peer sends is parsed before anything else is done with it.
+
 
 MOST_GREETING = 1 << 20  # bytes
 MOST_DEPTH = 3  # of lists and mappings in each other
@@ -33,10 +110,8 @@ _OPENS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NONCE = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _KINDS = frozenset(int(kind) for kind in MessageKind)
-_ORDER = {
-    kind: place for place, kind in enumerate(MessageKind) if kind not in messages.NOT_JOURNALED
-}
-_ORDER |= dict.fromkeys(messages.OF_ROUNDS, _ORDER[MessageKind.BATCH])  # they alternate
+_ORDER = {kind: place for place, kind in enumerate(MessageKind) if kind not in NOT_JOURNALED}
+_ORDER |= dict.fromkeys(OF_ROUNDS, _ORDER[MessageKind.BATCH])  # they alternate
 
 
 @dataclass(frozen=True)
@@ -76,7 +151,7 @@ class Terms:
     def most_frame(self) -> int:
         """Bytes of a frame, beyond which it is not read at all."""
         most = [limit.most for limits in self.limits.values() for limit in limits.values()]
-        return max([_ROOMY, *(messages.FRAME_HEAD + size for size in most)])
+        return max([_ROOMY, *(FRAME_HEAD + size for size in most)])
 
 
 class Parser:
@@ -84,7 +159,7 @@ class Parser:
 
     def __init__(self, sender: str, limits: Mapping[MessageKind, Limit]) -> None:
         self._sender = sender
-        self._limits = {MessageKind.BYE: Limit(len(messages.DONE), check=_check_goodbye), **limits}
+        self._limits = {MessageKind.BYE: Limit(len(DONE), check=_check_goodbye), **limits}
         self._counts: Counter[MessageKind] = Counter()
         self._last: MessageKind | None = None
         self._missing = 0  # bytes of a message that comes in pieces
@@ -100,7 +175,7 @@ class Parser:
         kind = MessageKind(number)
         limit = self._limits.get(kind)
         if limit is None:
-            raise messages.refused(self._sender, kind, "is not for this party")
+            raise refused(self._sender, kind, "is not for this party")
         if kind not in _ORDER:
             self._check(kind, limit, content)
             return kind
@@ -117,24 +192,24 @@ class Parser:
             _ORDER[kind] < _ORDER[self._last] or (self._missing and kind != self._last)
         ):
             after = self._last.name.lower()
-            raise messages.refused(self._sender, kind, f"comes out of order, after '{after}'")
+            raise refused(self._sender, kind, f"comes out of order, after '{after}'")
 
     def _take_first(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
         self._counts[kind] += 1
         if self._counts[kind] > limit.count:
-            raise messages.refused(self._sender, kind, f"comes more often than {limit.count} times")
+            raise refused(self._sender, kind, f"comes more often than {limit.count} times")
         if not limit.in_pieces:
             self._check(kind, limit, content)
             return
-        if len(content) != messages.LENGTH.size:
-            raise messages.refused(self._sender, kind, "does not begin with its length")
-        (length,) = messages.LENGTH.unpack(content)
+        if len(content) != LENGTH.size:
+            raise refused(self._sender, kind, "does not begin with its length")
+        (length,) = LENGTH.unpack(content)
         self._check_length(kind, limit, length)
         self._missing = length
 
     def _take_piece(self, kind: MessageKind, limit: Limit, content: bytes) -> None:
-        if len(content) != min(messages.PIECE, self._missing):
-            raise messages.refused(self._sender, kind, "has a piece of another length than it said")
+        if len(content) != min(PIECE, self._missing):
+            raise refused(self._sender, kind, "has a piece of another length than it said")
         self._missing -= len(content)
         if limit.check is None:
             return
@@ -149,7 +224,7 @@ class Parser:
 
     def _check_length(self, kind: MessageKind, limit: Limit, length: int) -> None:
         if not limit.least <= length <= limit.most or length % limit.unit:
-            raise messages.refused(
+            raise refused(
                 self._sender,
                 kind,
                 f"is {length} bytes long; {limit.least} to {limit.most} are possible"
@@ -160,14 +235,14 @@ class Parser:
         if limit.check is None:
             return
         try:
-            with messages.said_by(self._sender, kind):
+            with said_by(self._sender, kind):
                 limit.check(content)
         except ValueError:
-            raise messages.refused(self._sender, kind, "can't be read") from None
+            raise refused(self._sender, kind, "can't be read") from None
 
 
 def _check_goodbye(content: bytes) -> None:
-    if content not in (b"", messages.DONE):
+    if content not in (b"", DONE):
         raise ValueError
 
 
