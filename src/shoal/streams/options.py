@@ -134,8 +134,8 @@ class StreamOptions(Request):
             ),
             (
                 len(set(written)) < len(written) or bool(set(written) & set(read)),
-                "outputs: a file is named twice, is also read, or is the checkpoint; give each a file"
-                " of its own",
+                "outputs: a file is named twice, is also read, or is the checkpoint; give each a"
+                " file of its own",
             ),
             (
                 self.place.is_standard and self.checkpoint is not None,

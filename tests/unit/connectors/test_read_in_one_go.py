@@ -10,7 +10,7 @@ import pytest
 from shoal.auditor import as_written
 from shoal.connectors import typed
 from shoal.data import release
-from shoal.fusion.wire import parser
+from shoal.fusion.wire import messages
 from shoal.policy.binding import spare_rows
 
 LONG = 200_000
@@ -30,7 +30,7 @@ READ = {
         f"keys {end}": lambda end=end: typed.require_keys_shared(QUOTES + end, "", None)
         for end in ENDS
     },
-    **{f"depth {end}": lambda end=end: parser._depth(QUOTES + end) == 1 for end in ENDS},
+    **{f"depth {end}": lambda end=end: messages._depth(QUOTES + end) == 1 for end in ENDS},
     **{f"deep {end}": lambda end=end: typed._lies_deep(33 * b"[" + QUOTES + end) for end in ENDS},
     "sheets": lambda: as_written._sheets(LONG * b"<sheet "),
     "properties": lambda: as_written._texts(LONG * b">"),
@@ -57,7 +57,7 @@ def test_what_is_found_is_what_was_found_before():
         rb'{"a" : "x\"y\\", "b\"c":["d", {"": "e:", "f"' + b'\n:1}]}\n{"g": "h'
     )
     assert [key for key in keys if key] == [b"a", rb"b\"c", b"f", b"g"]
-    assert parser._depth(rb'[{"[[": "\"[", "a": [1]}]') == 3
+    assert messages._depth(rb'[{"[[": "\"[", "a": [1]}]') == 3
     assert spans("[a, b, c]", "[b, c, d]", "d") == [[0, 1], [1, 2], [2, 2]]
     for text in ("Total (n = 12)", "total: 1 234", "Total  = 5)", " Total"):
         assert spare_rows._is_total(text, pl.Series(["x"]))
