@@ -230,3 +230,9 @@ def test_a_refusal_leaves_folders_as_they_were(command):
     there = {*Path().rglob("*")}
     assert status_of([*command.split(), "-p", "p.json"]) == 2
     assert {*Path().rglob("*")} == there
+
+
+def test_a_hierarchy_that_is_too_deep_serves_no_column(capsys):
+    Path("sex.csv").write_text("".join(f"{sex}{1100 * ';*'}\n" for sex in "mf"))
+    assert status_of("hierarchies match c.csv .".split()) == 0
+    assert "sex.csv: the hierarchy has 1,101 columns" in capsys.readouterr().out
