@@ -67,7 +67,7 @@ _OPTION = re.compile(
     r"|(?<![\w'-])--(?P<name>[a-z][a-z-]*)(?:; (?P=name)=)?(?P<about>:|(?= '))?"
     r"(?: (?P<given>\d+|\w+:\d+|stop|(?<=--method )[\w:=.-]+)(?=[\s,;)]|$))?"
 )
-_SAID_TWICE = re.compile(r"(\w+=)\{([^}]*)\} \1\{")
+_SAID_TWICE = re.compile(r"(?<!\w)(\w+=)\{([^{}]*)\} \1\{")
 FLAGS = ("downstream", "dry-run", "explain", "follow", "replace", "require-together")
 """Options without a value, of those that messages name."""
 

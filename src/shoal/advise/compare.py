@@ -39,6 +39,7 @@ from shoal.data.warnings import warn
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_linked
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
@@ -164,8 +165,9 @@ class _LinkedGround:
 
     @classmethod
     def of(cls, source: object, problem: LinkedProblem) -> "_LinkedGround":
-        usual = usual_method(problem.model)
-        return cls(read_linked(source, problem), problem, problem.policy.or_method(usual))
+        own = read_linked(source, problem)
+        bound_linked(own.tables, problem)  # what is wrong with them is said of all of their rows
+        return cls(own, problem, problem.policy.or_method(usual_method(problem.model)))
 
     @property
     def about(self) -> _About:

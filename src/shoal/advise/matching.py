@@ -195,9 +195,10 @@ def _leaves(path: Path) -> pl.Series | None:
 
 def leaves_of(paths: Paths) -> pl.Series | None:
     """The values that a table lists, each once; None where it lists none."""
-    if not len(paths):
+    listed = paths.leaf_codes[paths.leaf_codes >= 0]  # none of a table that is too deep
+    if not len(listed):
         return None
-    return pl.Series(paths.labels, dtype=pl.String).gather(paths.leaf_codes).unique()
+    return pl.Series(paths.labels, dtype=pl.String).gather(listed).unique()
 
 
 def with_hierarchies(

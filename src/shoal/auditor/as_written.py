@@ -262,10 +262,15 @@ def _in_workbook(path: Path) -> Iterator[str]:
                 yield f"properties, in {part}"
         if {*re.findall(rb'formatCode="([^"]*)"', archive.read("xl/styles.xml"))} - FORMATS:
             yield "a format that can show any text"
-        sheets = re.findall(rb'<sheet [^>]*?name="([^"]*)"', archive.read("xl/workbook.xml"))
-        if sheets != [workbooks.SHEET.encode()]:
+        if _sheets(archive.read("xl/workbook.xml")) != [workbooks.SHEET.encode()]:
             yield "another name of its sheet"
 
 
+def _sheets(content: bytes) -> list[bytes]:
+    named = (re.match(rb'[^>]*?name="([^"]*)"', part) for part in content.split(b"<sheet ")[1:])
+    return [name[1] for name in named if name]
+
+
 def _texts(content: bytes) -> list[str]:
-    return [text.strip() for text in re.findall(r">([^<]*)<", content.decode(errors="replace"))]
+    behind = (part.partition(">") for part in content.decode(errors="replace").split("<")[:-1])
+    return [text.strip() for _, ends, text in behind if ends]

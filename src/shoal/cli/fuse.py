@@ -115,7 +115,8 @@ def fuse(
     if asked.output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     signer = opened(sign)
-    options.check_outputs(report=report, inputs=[asked.parties, asked.output], release=asked.output)
+    inputs, out = [asked.parties, asked.output], asked.output
+    options.check_outputs(report=report, inputs=inputs, replace=asked.replace, release=out)
     agreement = asked.agreement()
     check_output(agreement, asked.output, asked.replace)
     try:

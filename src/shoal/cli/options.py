@@ -1,6 +1,7 @@
 """Options that several verbs share, and how they change a policy."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
@@ -167,6 +168,12 @@ class ThreadedRun(Run):
 
 
 PAGES = (".html", ".htm")
+_PAGE = re.compile(
+    rb'<!DOCTYPE html>\s+<html lang="[\w-]+">\s+<head>\s+<meta charset="utf-8">\s+<meta '
+    rb'name="viewport" content="width=device-width, initial-scale=1">\s+<meta '
+    rb'name="color-scheme" content="light dark">\s+<title>'
+)
+"""How every page of Shoal begins."""
 
 
 def check_page(page: Path | None, option: str = "--report") -> None:
@@ -205,3 +212,16 @@ def check_outputs(
         InputError.raise_for(misplaced("release", [release], *written))
     for output in written:
         check_writable(str(output), replace or output is report)
+    if not (replace or report is None or _is_own(report)):
+        raise InputError(
+            f"--report '{report}': is there already, and is no report of Shoal; name another file"
+        )
+
+
+def _is_own(page: Path) -> bool:
+    """Whether nothing is there, or a page that Shoal drew."""
+    try:
+        with open(page, "rb") as file:
+            return _PAGE.match(file.read(1024)) is not None
+    except OSError:
+        return not page.exists()

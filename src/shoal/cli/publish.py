@@ -47,9 +47,10 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
     inputs: list[Path | str | None] = [asked.input_path, *written]
     inputs += [*policy.files, *asked.attacks.files]
     options.check_outputs(given.plan, inputs=inputs, release=output)
-    options.check_outputs(report=report, inputs=[*inputs, given.plan], release=output)
-    inputs += [given.plan, report]
-    options.check_outputs(given.trace, inputs=inputs, replace=given.replace, release=output)
+    inputs, agreed = [*inputs, given.plan], given.replace
+    options.check_outputs(report=report, inputs=inputs, replace=agreed, release=output)
+    inputs.append(report)
+    options.check_outputs(given.trace, inputs=inputs, replace=agreed, release=output)
     refuse_whole({"--report": report}, asked.input_path)
     with shown(run.quiet) as progress:
         request = asked.request(policy, progress)

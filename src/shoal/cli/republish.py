@@ -137,7 +137,8 @@ def republish(
     ledger, quiet = Ledger(asked.ledger), watched.quiet
     with_method = partial(with_its_method, ledger=ledger, explicit=False)
     policy = asked.overrides.policy(asked.policy, "republish", with_method)
-    options.check_outputs(report=report, inputs=[asked.increment, *policy.files])
+    inputs = [asked.increment, *policy.files]
+    options.check_outputs(report=report, inputs=inputs, replace=False)
     if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")
     if asked.what_if:
@@ -302,8 +303,8 @@ def stream(
         raise InputError("--json and -o -: both want standard output; write the stream to a file")
     asked = overrides.policy(policy, "stream", lambda found: found.or_method("fads"))
     wanted = replace(wanted, read=tuple(asked.files))
-    named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
-    options.check_outputs(report=report, inputs=[*named, *wanted.read], release=wanted.sink)
+    named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters, *wanted.read]
+    options.check_outputs(report=report, inputs=named, replace=False, release=wanted.sink)
     try:
         with shown(watched.quiet) as progress:
             certificate, history = stream_file(wanted, asked, progress=progress)

@@ -66,7 +66,7 @@ def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Begi
     """The names of the columns, and how the text is written; raises InputError."""
     content, encoding, has_mark = dialects.as_utf8(content, path, reading)
     start, newline = _start(content, path)
-    content, start, named = _without_sep_line(content, start)
+    content, start, named = _without_sep_line(content, start, path)
     above = max(reading.header - 1, int(named is not None))
     content, start = _without_title(content, start, above - (named is not None), path)
     delimiter = reading.delimiter or named
@@ -294,15 +294,16 @@ def with_outer_names(header: list[str]) -> list[str]:
     named = [number for number, name in enumerate(header) if name]
     if len(named) < 2 and header[:1] != [""]:  # a title, rather
         return header
+    last = max(named, default=len(header))
     return [
-        f"column_{number + 1}" if not name and (number == 0 or number > named[-1]) else name
+        f"column_{number + 1}" if not name and (number == 0 or number > last) else name
         for number, name in enumerate(header)
     ]
 
 
 def delimiter_of(head: bytes, kind: str) -> str:
     """What parts the cells of a delimited text, by its first line."""
-    _, start, named = _without_sep_line(head, head.decode("utf-8-sig", errors="ignore"))
+    _, start, named = _without_sep_line(head, head.decode("utf-8-sig", errors="ignore"), "")
     return _header(start, "", kind, named)[1]
 
 
@@ -380,12 +381,19 @@ def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     return start, "\r\n" if first_line.endswith(b"\r") else "\n"
 
 
-def _without_sep_line(content: bytes | Path, start: str) -> tuple[bytes | Path, str, str | None]:
+def _without_sep_line(
+    content: bytes | Path, start: str, path: str
+) -> tuple[bytes | Path, str, str | None]:
     """The text without a spreadsheet's first line `sep=;`, and the separator that it names."""
     line, _, rest = start.partition("\n")
     named = line.strip('\r "')
     if not (named.lower().startswith("sep=") and len(named) == 5):
         return content, start, None
+    if not dialects.is_delimiter(named[4]):
+        raise InputError(
+            f"file '{path}': its first line, 'sep=', names no ASCII character; separate the cells"
+            " by one, such as ';', and name it there"
+        )
     return dialects.whole(content).partition(b"\n")[2], rest, named[4]
 
 

@@ -32,6 +32,11 @@ _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MARKS = (codecs.BOM_UTF8, *_UTF16_MARKS)
 
 
+def is_delimiter(text: str) -> bool:
+    """Whether a text may part cells."""
+    return len(text) == 1 and text.isascii() and text not in '"\r\n\0'
+
+
 @dataclass(frozen=True)
 class Reading:
     """What is said about a file that is read; None where it is to be found in the file.

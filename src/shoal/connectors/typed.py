@@ -238,7 +238,11 @@ PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
 MOST_SHOWN = 5
 _NESTED = r":\s*[\[{]"
 """Where a list or an object may begin, unless it stands in a text."""
-_KEY = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:')
+_IN_QUOTES = r'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_KEY = re.compile(rf'(?s)"{_IN_QUOTES}(?:"(?!\s*:)|\\?\Z)|"({_IN_QUOTES})"'.encode())
+"""A text, and what it holds if it is a key; each sign belongs to one match, so that time grows as
+the content does.
+"""
 
 
 def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
@@ -289,13 +293,13 @@ def require_keys_shared(content: bytes, what: str, allowed: int | None) -> None:
     begun = 0
     while begun < len(content):
         end = content.find(b"\n", begun + PIECE) + 1 or len(content)
-        keys.update(_KEY.findall(content, begun, end))
+        keys.update(filter(None, _KEY.findall(content, begun, end)))
         require_room(CELL * len(keys) * lines, most, what)
         begun = end
 
 
 DEEPEST = 32
-_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*+"')
+_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*+"?')  # to the end of the line where it stays open
 
 
 def _lies_deep(content: bytes) -> bool:

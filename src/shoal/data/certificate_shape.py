@@ -224,8 +224,12 @@ def _is_codec(found: Any) -> bool:
         return False
 
 
-_DELIMITER = matching("one character that parts cells", r"[^\"\r\n\0\ud800-\udfff]")
-_INTERVALS = matching("a text with {lo} and then {hi}", r"(?s).*\{lo\}.+\{hi\}.*")
+def _has_ends(found: Any) -> bool:
+    return isinstance(found, str) and 0 <= found.find("{lo}") < found.rfind("{hi}") - len("{lo}")
+
+
+_DELIMITER = matching("one ASCII character that parts cells", r"[^\"\r\n\0\x80-\U0010ffff]")
+_INTERVALS = value("a text with {lo} and then {hi}", _has_ends)
 
 
 class DialectReport(TypedDict):

@@ -227,14 +227,16 @@ def require_flag(name: str, value: object) -> None:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name nearest to a misspelt one, in whatever case; None where none is near, or those
-    that are known are too many to be compared with as many others, or too long.
+    that are known are too many to be compared with as many others, or any is too long.
     """
     known = list(islice(known, MOST_COMPARED + 1))
     if len(known) > MOST_COMPARED:
         return None
-    alike = [other for other in known if other.casefold() == name.casefold()]
-    short = [other for other in known if len(other) <= LONGEST_COMPARED]
-    return next(iter(alike or get_close_matches(name, short, n=1)), None)
+    folded = name.casefold()
+    alike = [other for other in known if other.casefold() == folded]
+    if not alike and len(name) <= LONGEST_COMPARED:
+        alike = get_close_matches(name, [one for one in known if len(one) <= LONGEST_COMPARED], n=1)
+    return next(iter(alike), None)
 
 
 def coerce_parameter(parameter: Parameter, value: Any) -> Any:

@@ -118,6 +118,11 @@ def file_sha256(path: str | Path) -> str:
 # What outlives a crash of the machine.
 
 
+def absent_folders(path: Path) -> list[Path]:
+    """Those that are to be made for a folder, itself first."""
+    return [folder for folder in (path, *path.parents) if not folder.exists()]
+
+
 def sync(path: Path) -> None:
     """Returns once a file or folder is on the disk."""
     handle = os.open(path, os.O_RDONLY)

@@ -391,11 +391,12 @@ def _ordinal_spans(
 ) -> tuple[np.ndarray, np.ndarray]:
     index_of = {label: float(i) for i, label in enumerate(attribute.order or ())}
     head, middle, tail = render.parts
+    longest = 2 * max(map(len, index_of), default=0) + len(head + middle + tail)
     spans = np.full((len(cells), 2), np.nan)
     for i, cell in enumerate(cells):
         if cell in index_of:
             spans[i] = index_of[cell]
-        elif cell.startswith(head) and cell.endswith(tail):
+        elif len(cell) <= longest and cell.startswith(head) and cell.endswith(tail):
             inside = cell[len(head) : len(cell) - len(tail)]
             # a label may hold the text that parts the two ends: the right parting has a label on
             # both sides

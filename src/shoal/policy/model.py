@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
+from shoal.connectors.dialect import SOME_ENCODINGS, codec_of, is_delimiter
 from shoal.data.linked import PEOPLE
 from shoal.data.numbers import FARTHEST, THOUSANDS, Notation, parse_numbers
 from shoal.data.option import suggestion
@@ -63,7 +63,7 @@ def _encoding(name: str) -> str:
 
 def _delimiter(text: str) -> str:
     text = "\t" if text in (r"\t", "tab") else text
-    if len(text) != 1 or not text.isascii() or text in '"\r\n\0':
+    if not is_delimiter(text):
         raise ValueError("must be one ASCII character, such as ';' or '\\t'")
     return text
 

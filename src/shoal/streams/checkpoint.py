@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.regular_files import sync
+from shoal.data.regular_files import absent_folders, sync
 from shoal.errors import RESTORE, TWICE, UNREADABLE, CheckpointError
 
 try:
@@ -52,10 +52,11 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder, removed if nothing begins; raises CheckpointError while another holds it."""
-        is_new = not self.folder.exists()
+        """The folder, as it was if nothing begins; CheckpointError while another process has it."""
+        made = absent_folders(self.folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            there = {*os.listdir(self.folder)}
             handle = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as failed:
             raise self._unusable(failed) from None
@@ -68,10 +69,12 @@ class Checkpoint:
                         f"checkpoint '{self.folder}': another process works on it; wait for it or"
                         " stop it"
                     ) from None
-            yield
+            try:
+                yield
+            finally:
+                if not (self.folder / CURRENT).exists():
+                    self._remove_unbegun(there, made)
         finally:
-            if is_new and not (self.folder / CURRENT).exists():
-                self._remove_unbegun()
             os.close(handle)
 
     def _unusable(self, failed: OSError) -> CheckpointError:
@@ -80,16 +83,17 @@ class Checkpoint:
             " one that has begun, or name a new folder where you may write"
         )
 
-    def _remove_unbegun(self) -> None:
-        """Removes the folder where it holds nothing but what a first step had begun."""
-        found = list(self.folder.iterdir())
-        if all(
-            path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-")
-            for path in found
-        ):
-            for path in found:
-                path.unlink()
-            self.folder.rmdir()
+    def _remove_unbegun(self, there: Collection[str], made: Sequence[Path]) -> None:
+        """Removes what a first step had begun, and the folders made for it that hold nothing else.
+
+        there: what the folder held before.
+        """
+        for name in {*os.listdir(self.folder)} - {*there}:
+            if name in ("lock", f"{CURRENT}.tmp") or name.startswith("segment-"):
+                (self.folder / name).unlink()
+        with suppress(OSError):
+            for folder in made:
+                folder.rmdir()
 
     def load(self) -> dict[str, Any] | None:
         """The last committed snapshot, if any; raises CheckpointError where it is damaged."""

@@ -124,7 +124,7 @@ class StreamOptions(Request):
         return is_free and output.parent.is_dir() and os.access(output.parent, os.W_OK)
 
     def _contradictions(self, written: list[Path]) -> list[str]:
-        read = _paths_of(self.source, *self.read)
+        read = _paths_of(self.source, *self.read, str(self.checkpoint or self.source))
         what, suffix = "topic" if self.place.is_topic else "table", Path(self.sink).suffix
         contradictions = (
             (
@@ -134,7 +134,8 @@ class StreamOptions(Request):
             ),
             (
                 len(set(written)) < len(written) or bool(set(written) & set(read)),
-                "outputs: a file is named twice, or is also read; give each a file of its own",
+                "outputs: a file is named twice, is also read, or is the checkpoint; give each a"
+                " file of its own",
             ),
             (
                 self.place.is_standard and self.checkpoint is not None,

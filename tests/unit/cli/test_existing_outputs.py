@@ -86,6 +86,29 @@ def test_python_writes_nothing_else_into_a_release(place):
     assert not list(place.glob("out*"))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("publish in.csv -o out.csv", "audit in.csv", "compare in.csv --ks 2 --methods mondrian"),
+        *("republish in.csv --ledger led", "stream in.csv -o out.csv"),
+    ],
+)
+def test_a_report_takes_the_place_of_a_report_alone(place, shoal, words):
+    asked = [*words.split(), "-p", "in.policy.yaml", "--report", "mine.html"]
+    for text in ("", '<!DOCTYPE html>\n<html lang="en">\n<head>\n  <title>Mine</title>'):
+        Path("mine.html").write_text(text)
+        assert "mine.html': is there already, and is no report" in shoal(*asked, status=2).err
+        assert Path("mine.html").read_text() == text
+    assert not [*place.glob("out*"), *place.glob("led*")]
+
+
+def test_a_report_is_drawn_anew(place, shoal):
+    Path("r.html").write_text("mine")
+    for words in ("-o out.csv --replace", "-o more.csv"):
+        shoal(*f"publish in.csv -p in.policy.yaml --report r.html -q {words}".split(), status=0)
+        assert "Release report" in Path("r.html").read_text()
+
+
 def test_a_fusion_refuses_a_release_that_is_there_before_any_party_starts(place, shoal):
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
     Path("out.csv").write_text("mine")

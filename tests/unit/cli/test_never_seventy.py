@@ -104,10 +104,17 @@ def test_a_workbook_that_the_disk_refuses(capsys):
         files.write(files.read("c.csv").frame, Path("/dev/full"), ".xlsx")
 
 
-def test_a_certificate_without_its_number_of_classes(capsys):
+@pytest.mark.parametrize(
+    ("key", "value", "must_be"),
+    [
+        ("classes.count", None, "a whole number"),
+        *(("output.dialect.delimiter", mark, "one ASCII character") for mark in ("é", "€", "")),
+    ],
+)
+def test_a_certificate_that_states_what_none_does(key, value, must_be, capsys):
     assert status_of("publish c.csv -p p.json -o o.csv -q".split()) == 0
-    changed("o.csv.certificate.json", ["classes", "count"], None)
-    assert "'classes.count' must be a whole number" in refusal("verify o.csv", capsys)
+    changed("o.csv.certificate.json", key.split("."), value)
+    assert f"'{key}' must be {must_be}" in refusal("verify o.csv", capsys)
 
 
 def test_a_plan_whose_method_has_no_name(capsys):
@@ -175,3 +182,57 @@ def test_a_stream_writes_over_nothing_that_it_reads(option, capsys):
     changed("p.json", ["attributes", "sex", "hierarchy"], "h.csv")
     Path("h.csv").write_text("m,*\nf,*\n")
     assert "is also read" in refusal(f"stream c.csv -p p.json {option} s.csv", capsys)
+
+
+@pytest.mark.parametrize(("old", "new"), [("key: visit", "key: nope"), ("{visits: v", "{visits: ")])
+def test_a_link_that_a_linked_table_lacks(old, new, capsys):
+    assert status_of("sample clinic -n 60 -o cl -q".split()) == 0
+    Path("l.yaml").write_text(Path("cl.policy.yaml").read_text().replace(old, new))
+    assert "has no column '" in refusal("compare cl -p l.yaml --ks 2 -q", capsys)
+
+
+PUBLISH = "publish c.csv -p p.json -o o.csv"
+CHECK = "policy check p.json c.csv"
+
+
+@pytest.mark.parametrize("command", [PUBLISH, CHECK, "profile c.csv", "policy init c.csv"])
+@pytest.mark.parametrize("mark", "é€\u2028")
+def test_a_spreadsheet_whose_cells_nothing_in_ascii_parts(mark, command, capsys):
+    Path("c.csv").write_text(f"sep={mark}\n" + ROWS.replace(",", mark), "utf-8")
+    assert "'sep=', names no ASCII character" in refusal(command, capsys)
+
+
+def test_a_policy_without_attributes(capsys):
+    changed("p.json", ["attributes"], {})
+    assert "no quasi-identifier" in refusal(PUBLISH, capsys)
+    assert status_of(CHECK.split()) == 2
+    assert "none of the 4 names is in the policy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", [",,,", ";;;", '"",""'])
+def test_a_stream_whose_first_line_names_nothing(first, capsys):
+    Path("c.csv").write_text(ROWS.replace("pid,age,sex,dis", first))
+    assert "needs a name" in refusal("stream c.csv -p p.json -o s.csv", capsys)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"republish c.csv --ledger {place}" for place in ("c.csv/../c.csv", "full")),
+        *(f"stream b.csv -o s.csv --checkpoint {place}" for place in ("empty", "full", "new/deep")),
+        "stream c.csv -o s.csv --trace new --checkpoint new",
+    ],
+)
+def test_a_refusal_leaves_folders_as_they_were(command):
+    Path("b.csv").write_text(ROWS.replace("sex", "gender"))
+    Path("empty").mkdir()
+    Path("full/segment-1").mkdir(parents=True)
+    there = {*Path().rglob("*")}
+    assert status_of([*command.split(), "-p", "p.json"]) == 2
+    assert {*Path().rglob("*")} == there
+
+
+def test_a_hierarchy_that_is_too_deep_serves_no_column(capsys):
+    Path("sex.csv").write_text("".join(f"{sex}{1100 * ';*'}\n" for sex in "mf"))
+    assert status_of("hierarchies match c.csv .".split()) == 0
+    assert "sex.csv: the hierarchy has 1,101 columns" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from sample_policies import content_of
 from shoal.auditor.description import build, date, policy_identity, policy_sha256
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import _INTERVALS
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement
 from shoal.policy.policy import Policy
@@ -251,3 +253,19 @@ def test_a_release_is_green_only_if_everything_holds_and_no_finding_is_grave(
     assert first == ("Every promise holds" if holds else "Not everything holds")
     assert grave == ["Grave: is grave"] * severities.count("grave")
     assert all(f"<p>{line}.</p>" in found._repr_html_() for line in grave)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        *(("[{lo}, {hi}]", True), ("{lo}\n{hi}", True), ("{hi}{lo}{lo}{hi}", True)),
+        *(("{lo}{hi}", False), ("{hi} {lo}", False), ("{lo} hi", False), (3, False)),
+        *(("{lo}" * 100_000, False), ("{lo}{hi}" * 50_000, True)),
+    ],
+)
+def test_a_form_of_intervals_holds_both_ends_with_something_between(text, is_one):
+    started = time.process_time()
+    assert [*_INTERVALS(text, "intervals")] == (
+        [] if is_one else ["'intervals' must be a text with {lo} and then {hi}"]
+    )
+    assert time.process_time() - started < 1

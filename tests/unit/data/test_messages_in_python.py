@@ -7,6 +7,7 @@ import functools
 import inspect
 import pickle
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,13 @@ def texts() -> list[str]:
             if node not in left_out and OPTION.search(text):
                 found.append(text)
     return found
+
+
+@pytest.mark.parametrize("part", ["a", "a={", "a={} ", "--read ", "--read a=", ":/", "'shoal "])
+def test_a_long_message_is_read_in_one_go(part):
+    started = time.process_time()
+    str(InputError(part * (100_000 // len(part))))
+    assert time.process_time() - started < 2
 
 
 def test_every_message_that_names_an_option_names_a_keyword_in_python():

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.connectors.files import umask
 from shoal.connectors.ledger import layout, verify
-from shoal.data.regular_files import path_text, sync
+from shoal.data.regular_files import absent_folders, path_text, sync
 from shoal.errors import ANOTHER_LEDGER, STOPS, InputError, LedgerError, os_errors_as_input_errors
 
 KEY_BYTES = 32
@@ -171,10 +171,10 @@ class Ledger(layout.Chain):
             " twice"
         )
         with self._held_lock(), os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
-            last = self._sweep()
-            self._last = last if last.number else None
-            self._is_locked = True
             try:
+                last = self._sweep()
+                self._last = last if last.number else None
+                self._is_locked = True
                 yield
             finally:
                 self._last = None
@@ -335,7 +335,7 @@ class Ledger(layout.Chain):
                 f"ledger '{self.path}': its private part '{self.private}' is missing; put it back,"
                 " or restore it from a copy, nothing was appended"
             )
-        made = [path for path in (self.private, *self.private.parents) if not path.exists()]
+        made = absent_folders(self.private)
         try:
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
             for path in made:

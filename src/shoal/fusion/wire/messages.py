@@ -103,7 +103,7 @@ def said_by(sender: str, kind: MessageKind) -> Iterator[None]:
 MOST_GREETING = 1 << 20  # bytes
 MOST_DEPTH = 3  # of lists and mappings in each other
 _ROOMY = 1 << 28  # bytes; up to here a frame that is too long is still read, to say what it is
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"?')  # up to the end where it stays open
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")

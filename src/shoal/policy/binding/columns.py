@@ -113,9 +113,8 @@ def _written_otherwise(names: list[str], declared: list[str]) -> list[str]:
     """A finding where the first line has the policy's names, but not as they stand there."""
     near = {_bare(name): name for name in names}
     alike = [(near[_bare(name)], name) for name in declared if _bare(name) in near]
-    first, *others = declared
-    if len(names) == 1 and others and all(name in names[0] for name in declared):
-        mark = names[0].partition(first)[2][:1]
+    if len(names) == 1 and declared[1:] and all(name in names[0] for name in declared):
+        mark = names[0].partition(declared[0])[2][:1]
         return [
             f"columns: the first line is one name, in which '{mark}' parts those of the policy; say"
             f' --read "delimiter={mark}"'
@@ -188,8 +187,10 @@ def check_increment(frame: pl.DataFrame, tables: PolicyTables, is_kept: bool) ->
 def _renamed(names: list[str], others: list[str]) -> str:
     """The question whether some names stand for others; nothing where none is near."""
     # a name is only proposed for the one that it is nearest to
-    mine = {name: [other for other in others if nearest(other, names) == name] for name in names}
-    same = {name: other for name in names for other in others if _bare(other) == _bare(name)}
+    nearest_to = {other: nearest(other, names) for other in others}
+    mine = {name: [other for other in others if nearest_to[other] == name] for name in names}
+    bare = {_bare(other): other for other in others}
+    same = {name: bare[key] for name in names if (key := _bare(name)) in bare}
     near = [
         f"'{other}' for '{name}'"
         for name in names

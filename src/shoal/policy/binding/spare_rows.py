@@ -29,7 +29,7 @@ _TOTAL, _STATISTIC, _ALL, _PERSON = (
     rf"(?i)(^|[\W_])({'|'.join(sorted(meanings()[one]))})([\W_]|$)"
     for one in ("total", "statistic", "all", "person")
 )
-_COUNT_BEHIND = re.compile(r"\s*[:(=]\s*(n\s*=)?[\s\d.,]*\)?$", re.IGNORECASE)
+_COUNT_BEHIND = re.compile(r"(?<!\s)\s*[:(=](\s*n\s*=)?[\s\d.,]*\)?$", re.IGNORECASE)
 _ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"] | meanings()["nobody"])).replace(
     "-", r"\W+"
 )
@@ -321,7 +321,7 @@ def _is_total(text: str, values: pl.Series) -> bool:
     rest = [word for word in words if word not in total | known["statistic"]]
     joined = next((i for i, word in enumerate(rest) if word not in beside), len(rest))
     is_alone = joined == len(rest) and (bool(rest) or not total.isdisjoint(words))
-    named = [" ".join(rest[i:]) for i in range(joined + 1) if rest[i:]]
+    named = [" ".join(rest[i:]) for i in range(joined + 1)[:10] if rest[i:]]
     return len(rest) < len(words) and (is_alone or values.is_in(named).any())
 
 
