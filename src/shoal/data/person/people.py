@@ -30,6 +30,7 @@ MOST_NUMBERS, MOST_OF_A_NUMBER = 500, 100  # and of their records, that are look
 MOST_SHARED = 5  # numbers that stand for several people each, and as many times more others
 HARDLY_MORE = 0.75  # power of a chance, up to which shares of few records may be by chance
 FEW_ALIKE = 2  # pairs of records, besides
+MAY_CHANGE = 0.25  # chance above which who changes a few times looks like several people
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -161,13 +162,13 @@ def distinct(*keys: np.ndarray) -> int:
 
 
 def shared_by_several(
-    numbers: np.ndarray, told: Callable[[np.ndarray], Iterable[np.ndarray]]
+    numbers: np.ndarray, told: Callable[[np.ndarray], Iterable[tuple[np.ndarray, bool]]]
 ) -> np.ndarray:
     """The few numbers whose many records agree on something hardly more often than different people
     do, while those of any other number agree: they stand for several people, or for none.
 
     numbers: (n,) codes of people, of which those of most records are looked at. told: codes of what
-    some rows say of the person.
+    some rows say of the person, and whether it is for life, unlike a home.
     """
     counts = np.bincount(numbers)
     if counts.max(initial=0) < FEWEST_AGAIN:
@@ -180,7 +181,7 @@ def shared_by_several(
     rows = rows[drawn < MOST_OF_A_NUMBER]
     found = np.zeros(len(largest), dtype=bool)
     people = places[numbers[rows]]
-    for values in told(rows):
+    for values, is_for_life in told(rows):
         width = int(values.max()) + 1
         pairs, held = np.unique(people * width + values, return_counts=True)
         sizes = np.bincount(pairs // width, held, len(largest))
@@ -188,12 +189,12 @@ def shared_by_several(
         beside = np.maximum(sizes - 1, 1)
         holding = np.bincount(pairs % width)  # how many numbers hold each value
         chance = max((holding * (holding - 1)).sum() / len(pairs) ** 2, 1 / len(pairs))
-        hardly = chance**HARDLY_MORE * sizes * beside + 2 * FEW_ALIKE
+        hardly = chance**HARDLY_MORE * sizes * beside + 2 * FEW_ALIKE * is_for_life
         is_mixed = (sizes >= FEWEST_AGAIN) & (agree <= hardly)
         others = (sizes > 1) & ~is_mixed
         are_steady = (agree / beside)[others].sum() * SAME_PERSON >= sizes[others].sum()
         is_few = is_mixed.sum() <= min(MOST_SHARED, len(largest) / MOST_SHARED)
-        if is_few and are_steady and chance <= NEARLY_CONSTANT:
+        if is_few and are_steady and chance <= (NEARLY_CONSTANT if is_for_life else MAY_CHANGE):
             found |= is_mixed
     return largest[found]
 

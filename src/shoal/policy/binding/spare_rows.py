@@ -189,12 +189,13 @@ def _shared(column: Texts, table: Table, model: PolicyModel) -> list[int]:
     of_people = {title for title in table.names if name_of(title).kind in _OF_A_PERSON}
     titles = [t for t in table.names if t in of_people.union(model.quasi) and t != column.title]
 
-    def told(rows: np.ndarray) -> Iterator[np.ndarray]:
+    def told(rows: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
         for title in titles:
+            is_for_life = name_of(title).kind in (*_NAMES, "sex", "birth")
             if title in table.coded:
-                yield table.column(title).codes[rows]
+                yield table.column(title).codes[rows], is_for_life
             else:
-                yield encode_text(table.series(title).gather(rows)).codes
+                yield encode_text(table.series(title).gather(rows)).codes, is_for_life
 
     found = shared_by_several(column.codes, told).tolist()
     recur = found and np.count_nonzero(np.bincount(column.codes) > 1) > len(found)
