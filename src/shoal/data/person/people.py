@@ -2,7 +2,7 @@
 more often than by chance.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma, prod
@@ -26,6 +26,11 @@ SAME_PERSON = 1.1  # times as many, where a few errors differ
 FEWEST_AGAIN = 10  # records of people who recur
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
+MOST_NUMBERS, MOST_OF_A_NUMBER = 500, 100  # and of their records, that are looked at
+MOST_SHARED = 5  # numbers that stand for several people each, and as many times more others
+HARDLY_MORE = 0.75  # power of a chance, up to which shares of few records may be by chance
+FEW_ALIKE = 2  # pairs of records, besides
+MAY_CHANGE = 0.25  # chance above which who changes a few times looks like several people
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -156,23 +161,42 @@ def distinct(*keys: np.ndarray) -> int:
     return pl.Series(mixed(*keys)).n_unique()
 
 
-def shared_by_several(numbers: np.ndarray, told: Iterable[np.ndarray]) -> int:
-    """The number of at least twice as many records as any other, if these differ in what records of
-    each other number agree on, as those of a number do that stands for none; -1 if there is none.
+def shared_by_several(
+    numbers: np.ndarray, told: Callable[[np.ndarray], Iterable[tuple[np.ndarray, bool]]]
+) -> np.ndarray:
+    """The few numbers whose many records agree on something hardly more often than different people
+    do, while those of any other number agree: they stand for several people, or for none.
 
-    numbers, told: (n,) codes, of people and of what each record says of the person.
+    numbers: (n,) codes of people, of which those of most records are looked at. told: codes of what
+    some rows say of the person, and whether it is for life, unlike a home.
     """
     counts = np.bincount(numbers)
-    most = int(counts.argmax())
-    held, others = numbers == most, numbers != most
-    if counts[most] < max(FEWEST_AGAIN, 2 * counts[np.arange(len(counts)) != most].max(initial=0)):
-        return -1
-    agreeing = SAME_PERSON * distinct(numbers[others])
-    for values in told:
-        is_mixed = np.bincount(values[held]).max() * SAME_PERSON < counts[most]
-        if is_mixed and distinct(numbers[others], values[others]) <= agreeing:
-            return most
-    return -1
+    if counts.max(initial=0) < FEWEST_AGAIN:
+        return np.zeros(0, dtype=np.int64)
+    largest = np.argpartition(counts, -min(MOST_NUMBERS, len(counts)))[-MOST_NUMBERS:]
+    places = np.full(len(counts), -1)
+    places[largest] = np.arange(len(largest))
+    rows = np.flatnonzero((places >= 0)[numbers])
+    drawn = np.random.default_rng(5).random(len(rows)) * counts[numbers[rows]]
+    rows = rows[drawn < MOST_OF_A_NUMBER]
+    found = np.zeros(len(largest), dtype=bool)
+    people = places[numbers[rows]]
+    for values, is_for_life in told(rows):
+        width = int(values.max()) + 1
+        pairs, held = np.unique(people * width + values, return_counts=True)
+        sizes = np.bincount(pairs // width, held, len(largest))
+        agree = np.bincount(pairs // width, held * (held - 1), len(largest))  # twice their pairs
+        beside = np.maximum(sizes - 1, 1)
+        holding = np.bincount(pairs % width)  # how many numbers hold each value
+        chance = max((holding * (holding - 1)).sum() / len(pairs) ** 2, 1 / len(pairs))
+        hardly = chance**HARDLY_MORE * sizes * beside + 2 * FEW_ALIKE * is_for_life
+        is_mixed = (sizes >= FEWEST_AGAIN) & (agree <= hardly)
+        others = (sizes > 1) & ~is_mixed
+        are_steady = (agree / beside)[others].sum() * SAME_PERSON >= sizes[others].sum()
+        is_few = is_mixed.sum() <= min(MOST_SHARED, len(largest) / MOST_SHARED)
+        if is_few and are_steady and chance <= (NEARLY_CONSTANT if is_for_life else MAY_CHANGE):
+            found |= is_mixed
+    return largest[found]
 
 
 def agree_by_years(years: np.ndarray, keys: np.ndarray, grow: bool) -> bool:

@@ -19,7 +19,7 @@ from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
 from shoal.data.person.people import mixed, shared_by_several
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
-from shoal.data.table import Column, Table, Texts
+from shoal.data.table import Column, Table, Texts, encode_text
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
@@ -30,10 +30,15 @@ _TOTAL, _STATISTIC, _ALL, _PERSON = (
     for one in ("total", "statistic", "all", "person")
 )
 _COUNT_BEHIND = re.compile(r"(?<!\s)\s*[:(=](\s*n\s*=)?[\s\d.,]*\)?$", re.IGNORECASE)
-_ANY_TEST = "(?i)" + "|".join(sorted(meanings()["test"] | meanings()["nobody"])).replace(
-    "-", r"\W+"
-)
+_ANY_TEST = "(?i)" + "|".join(
+    # two letters are no word in a longer text: `NN` and `N. N.`, but not `Anna`
+    rf"^{word[0]}\W*{word[1]}\W*$" if len(word) == 2 and word.isascii() else word
+    for word in sorted(meanings()["test"] | meanings()["nobody"])
+).replace("-", r"\W+")
+_INITIALS = re.compile(r"\W*[A-Za-z]\W*[A-Za-z]\W*")
 _NO_NAME = f"{_TOTAL}|{_PERSON}|{_ANY_TEST}"
+_NAMES = ("first", "last", "name")
+_OF_A_PERSON = (*_NAMES, "sex", "birth", "age")
 NEARLY_ALL = 0.9
 _ZERO = r"^0([.,]0*)?$"
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
@@ -100,6 +105,10 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
             f"{'a record' if count == 1 else 'records'} of a test, of nobody or of several people"
         )
         said += _said_of(count, f"{call} under one name", name)
+    vacant = np.setdiff1d(_vacant(table, model, described), apart)
+    count = _people_only_in(vacant, table, model)
+    post = "a vacant post" if count == 1 else "vacant posts"
+    said += _said_of(count, f"{post} without a name, sex, birth or age")
     known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
@@ -111,7 +120,8 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
     columns = known + [one for one in map(described, more) if _tells_apart(one.column)]
     rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
-    people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
+    alike = np.setdiff1d(_alike(rows, columns), np.union1d(apart, vacant))
+    people = _people_only_in(alike, table, model)
     if not people:
         return said
     has, counts = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
@@ -143,7 +153,10 @@ def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
     is_few, most = len(some) <= MOST_NOTES and not _is_test(column.title), MOST_TESTS * len(texts)
     called = [one for one in some if is_few and _is_test(texts[one])]
     called = called if len(called) <= most else []
-    guests = [one for one in called if fold(texts[one]) in meanings()["nobody"]]
+    initials = [one for one in called if _INITIALS.fullmatch(texts[one])]
+    if initials and texts.str.contains(f"^{_INITIALS.pattern}$").sum() > most:  # as others have
+        called = [one for one in called if one not in initials]
+    guests = [one for one in called if re.sub(r"\W", "", fold(texts[one])) in meanings()["nobody"]]
     if column.title in model.subject_columns:
         signs = [*OFTEN_NOBODY, *map(str.lower, model.no_names)]
         is_word = texts.str.contains(r"^\P{Nd}*\p{L}\P{Nd}*$") & ~texts.str.to_lowercase().is_in(
@@ -163,14 +176,39 @@ def _is_test(text: str) -> bool:
     tests, people, nobody = known["test"], known["person"], known["nobody"]
     words = [fold(word) for word in words_of(text) if not word.isdigit()]
     is_nobody = nobody & {*words} and {*words} <= nobody | people | known["number"] | {"n", "a"}
+    is_nobody = is_nobody or "".join(words) in nobody
     rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
     is_test = "-".join(words) in tests or any({"", *people} & {*rest} for rest in rests)
     return len(words) <= MOST_WORDS and bool(is_test or is_nobody)
 
 
+def _shared(column: Texts, table: Table, model: PolicyModel) -> list[int]:
+    """The codes of what stands for several people in a column of them; words only where it alone
+    names people, and others recur: else they may be namesakes.
+    """
+    of_people = {title for title in table.names if name_of(title).kind in _OF_A_PERSON}
+    titles = [t for t in table.names if t in of_people.union(model.quasi) and t != column.title]
+
+    def told(rows: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
+        for title in titles:
+            is_for_life = name_of(title).kind in (*_NAMES, "sex", "birth")
+            if title in table.coded:
+                yield table.column(title).codes[rows], is_for_life
+            else:
+                yield encode_text(table.series(title).gather(rows)).codes, is_for_life
+
+    found = shared_by_several(column.codes, told).tolist()
+    recur = found and np.count_nonzero(np.bincount(column.codes) > 1) > len(found)
+    may_be_words = recur and len(model.subject_columns) == 1
+    signs = {*OFTEN_NOBODY, *map(str.lower, model.no_names)}
+    texts = {code: column.texts[code] for code in found}
+    named = [code for code in found if texts[code].lower() not in signs]
+    return [code for code in named if may_be_words or re.search(r"\d", texts[code])]
+
+
 def _rows_named(table: Table) -> np.ndarray:
     """(n,) bool, the rows that hold a usual name in one of several columns for parts of names."""
-    titles = [title for title in table.names if name_of(title).kind in ("first", "last", "name")]
+    titles = [title for title in table.names if name_of(title).kind in _NAMES]
     named = np.zeros(table.records, dtype=bool)
     for column in (Texts.of(table, title) for title in titles if titles[1:]):
         texts = column.without_marks
@@ -198,8 +236,6 @@ def _rows_apart(
     bare = rows_lacking(audited, len(audited) // 2 + 1)
     if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
         bare = bare[:0]  # not the last few of all
-    kept = [title for title in table.names if name_of(title).kind in ("sex", "birth")]
-    told = [table.column(title).codes for title in kept]
     tests: dict[str, int] = {}
     some = rows_lacking(audited, min(half, FEWEST_LACKING))
     some = some if len(some) <= MOST_PARTS else half_bare
@@ -223,9 +259,7 @@ def _rows_apart(
         if column.title in removed:
             called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
             if column.title in model.subject_columns:
-                most = shared_by_several(column.codes, told)
-                is_number = most >= 0 and re.search(r"\d", column.texts[most])
-                called |= (column.codes == most) & bool(is_number)
+                called |= np.isin(column.codes, _shared(column, table, model))
             tests[column.title] = int((called & ~(named & guests)).sum())
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
@@ -440,6 +474,35 @@ def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
         repeats = size - 1 if filled else 1  # the first of them may hold any value
         is_alike[number] = share**repeats < CHANCE
     return rows[is_alike[form]]
+
+
+def _vacant(table: Table, model: PolicyModel, described: Callable[[str], Described]) -> np.ndarray:
+    """The few rows, ascending, that lack all that tells of a person, which others have, and hold
+    most of what the release shows besides; where nobody is named, all lack one thing more.
+    """
+    kinds = {title: name_of(title) for title in table.names}
+    titles = [t for t, one in kinds.items() if one.kind in _OF_A_PERSON and not one.is_of_other]
+    own: list[Described] = []
+    for title in sorted(titles, key=lambda title: title not in table.coded):
+        column = Texts.of(table, title)
+        own.append(Described.of(Column(title, column.codes, column.texts), model.no_names))
+        if not own[-1].is_none.any():
+            return np.zeros(0, dtype=np.int64)
+    rows, some = rows_lacking(own, len(own)), rows_lacking(own, 1)
+    if not (own[1:] and len(some) < 2 * len(rows) <= 2 * (1 - NEARLY_ALL) * table.records):
+        return rows[:0]
+    more = [described(title) for title in model.audited_columns if title not in titles]
+    is_named = any(kinds[title].kind in _NAMES for title in titles)
+    if not (is_named or any(_lack_alone(rows, one) for one in more)):
+        return rows[:0]
+    shown = [one for one in more if one.column.name in model.quasi]
+    return np.setdiff1d(rows, rows_lacking(shown, (len(shown) + 1) // 2))
+
+
+def _lack_alone(rows: np.ndarray, one: Described) -> bool:
+    """Whether all of these rows, and fewer others, have no value in a column."""
+    lacking = int(one.column.counts()[one.is_none].sum())
+    return lacking < 2 * len(rows) and bool(one.is_none[one.column.codes[rows]].all())
 
 
 def _people_only_in(rows: np.ndarray, table: Table, model: PolicyModel) -> int:
