@@ -240,3 +240,72 @@ def test_orc_is_read_where_its_texts_are_utf_8_and_else_refused(tmp_path_factory
             files.read(path)
     else:
         assert files.read(path).frame["city"].to_list() == meant
+
+
+MUCH = 1_000_000
+"""Bytes that the columns of a small file of ORC unpack to, and more."""
+FLAT = ("text", "one text", "bytes", "struct")
+
+
+def much_of(kind):
+    """A column that takes few bytes of a file, and `MUCH` where it is read."""
+    pa = pytest.importorskip("pyarrow")
+    long = ["x" * 2 * MUCH] + [""] * 59
+    ints = pa.array([[0] * MUCH] + [[]] * 59, pa.list_(pa.int8()))
+    return {
+        "text": pa.array(["x" * (MUCH // 50)] * 60),
+        "one text": pa.array(long),
+        "bytes": pa.array([text.encode() for text in long]),
+        "struct": pa.StructArray.from_arrays([pa.array(range(60)), pa.array(long)], ["n", "x"]),
+        "list": ints,
+        "lists in lists": pa.array([[[0] * MUCH]] + [[]] * 59, pa.list_(pa.list_(pa.int8()))),
+        "map": pa.array([[("a", "x" * MUCH)]] + [[]] * 59, pa.map_(pa.string(), pa.string())),
+        "list in struct": pa.StructArray.from_arrays([ints], ["x"]),
+    }[kind]
+
+
+NESTED = ("list", "lists in lists", "map", "list in struct")
+
+
+@pytest.mark.parametrize("kind", FLAT + NESTED)
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+def test_orc_is_judged_before_it_is_unpacked(monkeypatch, kind, place, compression):
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    columns = [("age", pa.array(range(60))), ("sex", pa.array(["f", "m"] * 30))]
+    columns.insert(place, ("x", much_of(kind)))
+    orc.write_table(pa.table(dict(columns)), "in.orc", compression=compression)
+    needless = Reading(kept=frozenset({"age", "sex"}), unpacked=MUCH)
+    if kind in NESTED:
+        source = files.read("in.orc", reading=needless)
+        assert source.unread == ("x",)
+        assert source.frame.columns == [name for name, _ in columns]
+        assert source.frame["age"].to_list() == list(range(60))
+        assert source.frame["x"].to_list() == [None] * 60
+    monkeypatch.setattr("pyarrow.dataset.dataset", None)
+    says = "unpacks to more than 1 MB" if kind in ("text", "one text") else "column 'x' holds"
+    with pytest.raises(InputError, match=says):
+        files.read("in.orc", reading=Reading(unpacked=MUCH))
+    if kind in FLAT:
+        with pytest.raises(InputError, match="unpacks to more than 1 MB"):
+            files.read("in.orc", reading=needless)
+
+
+@pytest.mark.parametrize("kept", [{"age"}, {"sex"}, {"age", "sex"}, set(), {"none"}])
+def test_orc_without_any_other_column_has_its_records(kept):
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    columns = {"x": pa.array([[1]] * 9000), "": pa.array([[]] * 9000, pa.list_(pa.int8()))}
+    orc.write_table(pa.table(columns), "in.orc")
+    source = files.read("in.orc", reading=Reading(kept=frozenset(kept)))
+    assert (source.frame.shape, source.unread) == ((9000, 2), ("x", "column_1"))
+
+
+@pytest.mark.parametrize("length", [0, 1, 32, 33, 200])
+def test_short_texts_of_orc_are_not_counted(length):
+    frame = pl.DataFrame({"a": ["x" * length] * 4000, "b": [b"x" * length] * 4000})
+    path, own = written(".orc", frame), 2 * 2 * 4000
+    own += 2 * 4000 * max(length - 32, 0)
+    kept = frozenset({"a"})
+    assert files.read(path, reading=Reading(kept=kept, unpacked=20 * own)).frame.height == 4000
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(path, reading=Reading(kept=kept, unpacked=own - 1))
