@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sample_policies import PATIENTS
@@ -235,6 +235,7 @@ def test_orc_is_read_where_its_texts_are_utf_8_and_else_refused(tmp_path_factory
     write_texts_to_orc(texts, path)
     try:
         meant = [text.decode() for text in texts]
+        assume("\0" not in "".join(meant))
     except UnicodeDecodeError:
         with pytest.raises(InputError, match="is not a complete orc file"):
             files.read(path)
@@ -250,16 +251,18 @@ FLAT = ("text", "one text", "bytes", "struct")
 def much_of(kind):
     """A column that takes few bytes of a file, and `MUCH` where it is read."""
     pa = pytest.importorskip("pyarrow")
-    long = ["x" * 2 * MUCH] + [""] * 59
+    long = ["x" * (MUCH // 25)] * 60
     ints = pa.array([[0] * MUCH] + [[]] * 59, pa.list_(pa.int8()))
     return {
-        "text": pa.array(["x" * (MUCH // 50)] * 60),
-        "one text": pa.array(long),
+        "text": pa.array(long),
+        "one text": pa.array(["x" * 2 * MUCH] + [""] * 59),
         "bytes": pa.array([text.encode() for text in long]),
         "struct": pa.StructArray.from_arrays([pa.array(range(60)), pa.array(long)], ["n", "x"]),
         "list": ints,
         "lists in lists": pa.array([[[0] * MUCH]] + [[]] * 59, pa.list_(pa.list_(pa.int8()))),
-        "map": pa.array([[("a", "x" * MUCH)]] + [[]] * 59, pa.map_(pa.string(), pa.string())),
+        "map": pa.array(
+            [[("a", "x" * 1000)] * 2000] + [[]] * 59, pa.map_(pa.string(), pa.string())
+        ),
         "list in struct": pa.StructArray.from_arrays([ints], ["x"]),
     }[kind]
 
@@ -309,3 +312,31 @@ def test_short_texts_of_orc_are_not_counted(length):
     assert files.read(path, reading=Reading(kept=kept, unpacked=20 * own)).frame.height == 4000
     with pytest.raises(InputError, match="unpacks to more than"):
         files.read(path, reading=Reading(kept=kept, unpacked=own - 1))
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd", "lz4"])
+@pytest.mark.parametrize("length", [1, 100_000, 2_000_000])
+def test_the_end_of_orc_is_judged_before_it_is_unpacked(monkeypatch, compression, length):
+    """It holds the first and the last of all texts."""
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    table = pa.table({"a": ["x" * length]})
+    orc.write_table(table, "in.orc", compression=compression, compression_block_size=1 << 16)
+    reading = Reading(unpacked=8 * length + (1 << 18))
+    assert files.read("in.orc", reading=reading).frame.height == 1
+    monkeypatch.setattr("pyarrow.orc.ORCFile", None)
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read("in.orc", reading=Reading(unpacked=2 * length))
+
+
+@given(data=st.data())
+def test_the_end_of_orc_may_hold_any_bytes(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "end.orc"
+    if not path.exists():
+        write_texts_to_orc([b"a", b"b"] * 20, str(path))
+    content = bytearray(path.read_bytes())
+    end = data.draw(st.integers(1, 60))
+    content[-end:] = data.draw(st.binary(max_size=60))
+    odd = path.with_name("odd.orc")
+    odd.write_bytes(content)
+    with pytest.raises(InputError, match=r"complete orc file|unpacks to more"):
+        files.read(str(odd))

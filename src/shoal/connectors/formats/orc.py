@@ -1,12 +1,13 @@
 """Apache ORC: columns with types, which are read whole by PyArrow and never written.
 
 What texts and bytes unpack to is known before from the statistics that a file holds of them, in
-Protocol Buffers (orc_proto.proto).
+Protocol Buffers (orc_proto.proto), and what these unpack to from the blocks that they are in.
 """
 
+import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -46,6 +47,7 @@ class Orc(Format):
         most = most_unpacked(Path(path).stat().st_size, reading.unpacked)
         try:
             with open(path, "rb") as file:
+                require_room(_end_unpacked(file), most, where)
                 footer = orc.ORCFile(file)
                 schema, cells = footer.schema, footer.nrows * len(footer.schema)
                 if len({*schema.names}) < len(schema):
@@ -76,7 +78,7 @@ class Orc(Format):
             frame.columns = kept
             columns = [blank.alias(name) if name in left else frame[name] for name in names]
             frame = pl.DataFrame(columns)
-        except (pa.ArrowException, UnicodeDecodeError):
+        except (pa.ArrowException, UnicodeDecodeError, LookupError, TypeError):
             raise damaged from None
         except OSError as failed:
             if failed.errno is not None:  # the system's: said by whoever opens files
@@ -91,6 +93,35 @@ class Orc(Format):
 FOOTER, TYPES, STATISTICS = 2, 4, 7
 CHILDREN, NAMES = 2, 3
 OF_TEXTS, OF_BYTES = 4, 8
+FOOTER_SIZE, COMPRESSION, BLOCK_SIZE, METADATA_SIZE = 1, 2, 3, 5
+
+BLOCK = 1 << 18
+"""Bytes that a block unpacks to at most where a file does not say."""
+
+
+def _end_unpacked(file: BinaryIO) -> int:
+    """The bytes at most to which the end of a file unpacks, which is read whole to open it: it may
+    hold the longest text of each column. Raises LookupError where that is not to be found.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 256, 0))
+    last = file.read()
+    length = last[-1] + 1
+    said = _fields(last[-length:-1])
+    numbers = {n: [v for v in said.get(n, []) if isinstance(v, int)][-1:] for n in range(6)}
+    packed = sum(numbers[FOOTER_SIZE] + numbers[METADATA_SIZE])
+    if packed + length > size:
+        raise LookupError
+    if not sum(numbers[COMPRESSION]):
+        return packed
+    file.seek(size - length - packed)
+    end = file.read(packed)
+    unpacked = at = 0
+    while at < packed:
+        head = int.from_bytes(end[at : at + 3], "little")
+        unpacked += head >> 1 if head & 1 else (numbers[BLOCK_SIZE] or [BLOCK])[0]
+        at += 3 + (head >> 1)
+    return unpacked
 
 
 def _long_texts(tail: bytes, read: Collection[str], records: int) -> int:
@@ -144,13 +175,16 @@ def _numbers(packed: bytes | int) -> list[int]:
     return found
 
 
+MOST_NUMBER = (1 << 64) - 1
+
+
 def _number(message: bytes, at: int) -> tuple[int, int]:
     """A number, and where it ends."""
     number = shift = 0
     while message[at] >= 128:
         number |= (message[at] & 127) << shift
         at, shift = at + 1, shift + 7
-    return number | message[at] << shift, at + 1
+    return (number | message[at] << shift) & MOST_NUMBER, at + 1
 
 
 FORMATS = (Orc(".orc"),)
