@@ -15,6 +15,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import select
 import shutil
@@ -24,6 +25,7 @@ import tempfile
 import time
 import tomllib
 import traceback
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,6 +68,7 @@ BEFORE = [
     "party init bank --keys .",
 ]
 TABLES = ("t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.arrow", "t.xlsx", "t.csv.gz", "t.jsonl.gz")
+TABLES += ("t.orc", "deep.orc", "long.orc")
 TABLES += ("zstd.parquet", "zstd.arrow", "deep.parquet", "deep.arrow", "long.parquet")
 TABLES += ("sqlite:///t.db?table=t",)
 POLICIES = ("p.yaml", "p.json", "p.toml")
@@ -150,6 +153,10 @@ VALUES += [
     {"bins": [1, 0]},
     "zip.csv",
 ]
+FAR = ["0", "-1", "4294967295", "18446744073709551615", "9" * 5000, "B4294967295", "ZZZZZ2"]
+FAR += ["A1:XFD1048576", "XFD1048576", "A1048577", "AAAA2", "100000000", "", "x"]
+"""Instead of an attribute's value in a workbook."""
+_ATTRIBUTE = re.compile(rb' ([A-Za-z:]+)="([^"<]*)"')
 INSTEAD = [(b"\n", b"\r"), (b"\n", b"\r\n"), (b"\n", b"\n\n"), (b",", b";"), (b'"', b"")]
 INSTEAD += [(b"3", b"-"), (b"a", b"\xff"), (b":", b""), (b"1", b"")]
 
@@ -158,6 +165,7 @@ def prepare(folder: Path) -> None:
     """Real files of every kind that some command reads."""
     import polars as pl
     import yaml
+    from pyarrow import orc
 
     from shoal.cli.main import status_of
 
@@ -181,6 +189,12 @@ def prepare(folder: Path) -> None:
     same.write_ipc(folder / "deep.arrow", compression="zstd")
     long = pl.DataFrame({"age": [3] * 3000, "ill": [CELL + "x" * (1 << 20)] * 3000})
     long.write_parquet(folder / "long.parquet", compression="zstd")
+    orc.write_table(table.to_arrow(), folder / "t.orc", compression="zstd")
+    lists = table.with_columns(
+        more=pl.Series([[0] * (1 << 24)] + [[]] * 59, dtype=pl.List(pl.Int8))
+    )
+    orc.write_table(lists.to_arrow(), folder / "deep.orc", compression="zstd")
+    orc.write_table(long[:300].to_arrow(), folder / "long.orc", compression="zstd")
     for name in ("t.csv", "t.jsonl"):
         packed = gzip.compress((folder / name).read_bytes(), mtime=0)
         (folder / f"{name}.gz").write_bytes(packed)
@@ -266,6 +280,9 @@ def damaged(content: bytes, draw: random.Random, path: Path) -> bytes:
     if path.suffix in (".yaml", ".json") and draw.random() < 0.6:
         with contextlib.suppress(ValueError):
             return _with_another_value(content, draw)
+    if path.suffix == ".xlsx" and draw.random() < 0.6:
+        with contextlib.suppress(zipfile.BadZipFile, ValueError):
+            return _with_another_attribute(content, draw)
     found = bytearray(content)
     for _ in range(draw.choice([1, 1, 2, 5])):
         at = draw.randrange(len(found) + 1)
@@ -291,6 +308,23 @@ def damaged(content: bytes, draw: random.Random, path: Path) -> bytes:
         with contextlib.suppress(OSError, EOFError):
             return gzip.compress(damaged(gzip.decompress(content), draw, path.with_suffix("")))
     return bytes(found)
+
+
+def _with_another_attribute(content: bytes, draw: random.Random) -> bytes:
+    """A workbook that says something else in a part of its archive."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    for _ in range(draw.choice([1, 1, 2])):
+        name = draw.choice([name for name in parts if _ATTRIBUTE.search(parts[name])])
+        counted = [one for one in _ATTRIBUTE.finditer(parts[name]) if one[2][-1:].isdigit()]
+        begin, end = draw.choice(counted or [*_ATTRIBUTE.finditer(parts[name])]).span(2)
+        value = draw.choice(FAR).encode()
+        parts[name] = parts[name][:begin] + value + parts[name][end:]
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, part in parts.items():
+            new.writestr(name, part)
+    return made.getvalue()
 
 
 def _with_another_value(content: bytes, draw: random.Random) -> bytes:

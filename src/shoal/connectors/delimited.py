@@ -25,7 +25,7 @@ from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
-_HEAD = 1 << 20  # bytes in which the first line must end
+HEAD = 1 << 20  # bytes in which the first line must end
 
 
 def read(
@@ -357,7 +357,7 @@ def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     from shoal.connectors.formats import begun_as  # which imports this module
 
     with dialects.opened(content) as file:
-        text = file.read(_HEAD)
+        text = file.read(HEAD)
     start = text.decode("utf-8-sig", errors="ignore")
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")

@@ -31,7 +31,7 @@ import polars as pl
 from shoal.connectors import delimited, page_sizes, record_ends, typed
 from shoal.connectors.formats import Format
 from shoal.connectors.location import STANDARD, Location
-from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
+from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked, require_regular
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import TWICE, CheckpointError, InputError, library_errors_as
@@ -183,18 +183,31 @@ class TextFeed:
         self._offset += len(text)
         self._hash.update(text)
 
-    def _read_a_line(self) -> None:
-        """Waits for the end of the first line, or of a text that is not followed."""
-        while b"\n" not in self._rest:
+    def _read_a_line(self, longest: int) -> None:
+        """Waits for the end of the first line, or of a text that is not followed; raises InputError
+        where the line takes more than `longest` bytes.
+        """
+        pieces: list[bytes] = []
+        length = 0
+        while length <= longest and not (pieces and b"\n" in pieces[-1]):
             fresh = self._fresh(1 << 16)
-            self._rest += fresh or b""
-            if fresh == b"":
+            if fresh:
+                pieces.append(fresh)
+                length += len(fresh)
+            elif fresh == b"":
                 if not self._following:
                     break
                 time.sleep(PATIENCE)
+        self._rest = b"".join(pieces)
+        if length > longest and self._rest.find(b"\n", 0, longest) < 0:
+            what = "an object" if self._kind.is_json else "the names"
+            raise InputError(
+                f"source '{self._path}': its first line is longer than {longest >> 20} MB; begin"
+                f" with {what}, in a line of its own"
+            )
 
     def _header(self) -> None:
-        self._read_a_line()
+        self._read_a_line(delimited.HEAD)
         end = self._rest.find(b"\n") + 1
         line, self._rest = self._rest[: end or None], self._rest[end or len(self._rest) :]
         try:
@@ -230,7 +243,7 @@ class TextFeed:
 
     def _json_names(self) -> None:
         """The names of the first object and those that the policy needs."""
-        self._read_a_line()
+        self._read_a_line(LONGEST)
         for line in self._rest.splitlines():
             if (first := names_of_json(line)) is not None:
                 self.names, self._first = self._fields.names(first), frozenset(first)
@@ -556,6 +569,8 @@ def feed_of(path: str, following: bool = False, fields: Fields = ANY_FIELDS) -> 
             f"source '{path}': a stream reads one file piece by piece; give text, .parquet or"
             " .arrow"
         )
+    if not place.is_standard:
+        require_regular(path, "source", or_pipe=not kind.is_columnar)
     if kind.is_columnar:
         if following:
             raise InputError(

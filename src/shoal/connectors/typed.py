@@ -101,6 +101,28 @@ def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
     return pl.sum_horizontal(pl.lit(0), *long)
 
 
+def unread(
+    schema: Mapping[str, pl.DataType], where: str, reading: Reading = AS_FOUND
+) -> tuple[str, ...]:
+    """The columns of a file that are not even looked at: a short file may hold very long lists, and
+    nobody needs those. Raises InputError where columns that are needed are of such kinds.
+    """
+    names = without_records(schema)
+    kept = plain(names, where, reading)
+    return tuple(
+        name
+        for name in names.columns
+        if kept[name].dtype != names[name].dtype
+        and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
+    )
+
+
+def _holds_lists(dtype: pl.DataType) -> bool:
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_lists(field.dtype) for field in dtype.fields)  # type: ignore[arg-type]
+    return dtype.is_nested()
+
+
 CONVERT = "convert them to numbers (float) or text (str)"
 DURATIONS = "durations; give numbers, such as their days, or drop the column"
 NESTED = "lists or objects; give plain values"

@@ -81,9 +81,9 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 
     Raises InputError where it is not such a table, MissingExtraError without the extra.
     """
-    with _opened(path, reading) as (book, parts, visible):
+    with _opened(path, reading) as (book, parts, lengths, visible):
         sheet = _sheet_name(book, path, reading.sheet, visible)
-        seen = _walked(path, parts, sheet, reading)
+        seen = _walked(path, parts, lengths, sheet, reading)
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
@@ -96,30 +96,36 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str], list[list[str]]]:
     """The names of a workbook's visible sheets, and the first rows of the one that is named, else
     of the first, as text, or none where `read` refuses that sheet; raises as `read`. A count of 0
-    costs nothing, however large the sheets are.
+    walks no sheet, however large they are.
     """
     rows: list[list[Any]] = []
-    with _opened(path, reading) as (book, parts, names):
+    with _opened(path, reading) as (book, parts, lengths, names):
         named = reading.sheet if reading.sheet in names else next(iter(names), None)
         if named is not None and count:
             with suppress(InputError), library_errors_as(str(_damaged(path))):
-                _walked(path, parts, named, reading)
+                _walked(path, parts, lengths, named, reading)
                 sheet = book.get_sheet_by_name(named)
                 rows = sheet.to_python(skip_empty_area=False, nrows=count)
         return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
 
 
 @contextmanager
-def _opened(path: str | Path, reading: Reading) -> Iterator[tuple[Any, list[str], list[str]]]:
-    """A workbook, the parts of its archive, and the names of its visible sheets."""
+def _opened(
+    path: str | Path, reading: Reading
+) -> Iterator[tuple[Any, list[str], list[int], list[str]]]:
+    """A workbook, the parts of its archive, the lengths of the texts that its cells share, and the
+    names of its visible sheets.
+    """
     calamine = _reader(path)
     parts = _checked_parts(path, reading.unpacked)
     try:
+        with zipfile.ZipFile(path) as archive:
+            lengths = _lengths(archive, parts, _most(path, reading))
         with library_errors_as(str(_damaged(path))):
             book = calamine.CalamineWorkbook.from_path(str(path))
             visible = calamine.SheetVisibleEnum.Visible
             names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
-        yield book, parts, names
+        yield book, parts, lengths, names
     except InputError:
         raise
     except (*DAMAGES, calamine.CalamineError):
@@ -131,6 +137,11 @@ def _damaged(path: str | Path) -> InputError:
         f"file '{path}': is not a complete .xlsx workbook; save it again, or name it .csv if it is"
         " text"
     )
+
+
+def _most(path: str | Path, reading: Reading) -> int:
+    """The bytes that a workbook's texts may take."""
+    return most_unpacked(os.stat(path).st_size, reading.unpacked)
 
 
 def _reader(path: str | Path) -> Any:
@@ -184,17 +195,19 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, shown: list[str]
 # What calamine shows as blank
 
 
-def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading) -> "_Sheet":
+def _walked(
+    path: str | Path, parts: Sequence[str], lengths: Sequence[int], sheet: str, reading: Reading
+) -> "_Sheet":
     """What a sheet says of itself; raises InputError where calamine may not take it in."""
     with zipfile.ZipFile(path) as archive:
         try:
-            seen = _Sheet(_lengths(archive, parts), _masks(archive, parts))
+            seen = _Sheet(lengths, _masks(archive, parts))
         except _FarTooManyError:
             text = f"describes more than {MOST_STYLES} styles; export it as .csv"
             raise InputError(f"file '{path}': {text}") from None
         with suppress(_FarTooManyError):  # said below, by what was seen so far
             seen.walk(archive, _part_of(archive, parts, sheet))
-    _check_extent(path, seen, most_unpacked(os.stat(path).st_size, reading.unpacked))
+    _check_extent(path, seen, _most(path, reading))
     return seen
 
 
@@ -279,9 +292,10 @@ class _Sheet:
     def _begun(self, name: str, attributes: dict[str, str]) -> None:
         local = _local(name)
         if local == "row":
-            number = attributes.get("r", "")
-            self._row = int(number) if number.isdigit() else self._row + 1
+            number = attributes.get("r", str(self._row + 1))
+            self._row = int(number) if _ROW.fullmatch(number) else 0
             self._column = 0
+            _require_on_sheet(self._row, 1)
             self.last_row = max(self.last_row, self._row)
             if attributes.get("hidden") in ("1", "true"):
                 self.hidden.add(self._row)
@@ -292,7 +306,7 @@ class _Sheet:
             self._has_formula = self._has_value = False
             style = attributes.get("s", "")
             self._mask = self._masks.get(int(style), "") if style.isdigit() else ""
-            self._reached()
+            self._reached("r" in attributes)
         elif local == "f":
             self._has_formula = True
         elif local == "v":
@@ -303,15 +317,19 @@ class _Sheet:
         elif local == "is":
             self._has_value = True
 
-    def _reached(self) -> None:
+    def _reached(self, is_placed: bool) -> None:
         """Counts a cell; one without a place follows the one before it. Raises KeyError, as for
-        damage, where a place comes back: programs differ in which of two cells they read.
+        damage, where a place is none or comes back: programs differ in which of two cells they
+        read.
         """
         self.written += 1
         row = self._row
         self._column += 1
-        if placed := _PLACE.fullmatch(self._place):
-            row, self._column = int(placed[2]), _column_number(placed[1].upper())
+        if is_placed:
+            placed = _PLACE.fullmatch(self._place)
+            row = int(placed[2]) if placed else 0
+            self._column = _column_number(placed[1].upper()) if placed else 0
+        _require_on_sheet(row, self._column)
         if (row, self._column) <= self._last:
             raise KeyError(self._place)
         self._last = (row, self._column)
@@ -357,7 +375,14 @@ class _Sheet:
 
 
 _ZEROS = re.compile("0{2,15}")
-_PLACE = re.compile(r"([A-Za-z]{1,3})([0-9]{1,9})")
+_PLACE = re.compile("([A-Za-z]{1,3})(0*[1-9][0-9]{0,6})")
+_ROW = re.compile("0*[1-9][0-9]{0,6}")
+
+
+def _require_on_sheet(row: int, column: int) -> None:
+    """Raises KeyError, as for damage, beyond all sheets: calamine holds every cell up to there."""
+    if not (1 <= row <= ROWS + 1 and 1 <= column <= COLUMNS):
+        raise KeyError(row, column)
 
 
 @cache
@@ -368,13 +393,23 @@ def _column_number(letters: str) -> int:
     return number
 
 
-def _lengths(archive: zipfile.ZipFile, parts: Sequence[str]) -> list[int]:
-    """The characters of every text that cells may share."""
-    lengths: list[int] = []
+TEXT = 24
+"""Bytes that calamine sets aside for each text that a list says it has, before it reads one."""
 
-    def begun(name: str, _: object) -> None:
-        if _local(name) == "si":
+
+def _lengths(archive: zipfile.ZipFile, parts: Sequence[str], most: int) -> list[int]:
+    """The characters of every text that cells may share. Raises KeyError, as for damage, where a
+    list says that it has more texts than it has, and than `most` bytes hold.
+    """
+    lengths: list[int] = []
+    counts = [0]
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        local = _local(name)
+        if local == "si":
             lengths.append(0)
+        elif local == "sst" and (count := attributes.get("uniqueCount", "")).isdecimal():
+            counts.append(int(count))
 
     def said(text: str) -> None:
         if lengths:
@@ -385,6 +420,8 @@ def _lengths(archive: zipfile.ZipFile, parts: Sequence[str]) -> list[int]:
         raise KeyError(shared[1])
     for part in shared:
         _parse(archive, part, begun, None, said)
+    if len(lengths) < max(counts) > most // TEXT:
+        raise KeyError(max(counts))
     return lengths
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import gzip
 import io
 import os
 import threading
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shoal.connectors import feeds
+from shoal.connectors import delimited, feeds
 from shoal.data.schema import Fields
 from shoal.errors import InputError
 
@@ -132,3 +133,54 @@ def test_an_empty_file_that_is_followed_is_waited_for(tmp_path, monkeypatch, suf
     feed = feeds.feed_of(str(path), following=True)
     assert (feed.names, parts) == (["a", "b"], [])
     feed.close()
+
+
+MOST = 1 << 17
+
+
+@pytest.fixture
+def short_lines(monkeypatch):
+    """Bounds for first lines that tests can reach."""
+    monkeypatch.setattr(delimited, "HEAD", MOST)
+    monkeypatch.setattr(feeds, "LONGEST", MOST)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz"])
+@pytest.mark.parametrize("beyond", [-1, 0, 1, 1 << 16])
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_a_first_line_is_read_up_to_its_bound(tmp_path, short_lines, suffix, beyond, end):
+    begun, ended = (b'{"a": "', b'"}') if "jsonl" in suffix else (b"a", b"")
+    # the line's end counts
+    line = begun + b"x" * (MOST + beyond - len(begun + ended + end)) + ended + end
+    path = tmp_path / f"in{suffix}"
+    path.write_bytes(gzip.compress(line) if suffix.endswith(".gz") else line)
+    if beyond > 0:
+        with pytest.raises(InputError, match="first line is longer than"):
+            feeds.feed_of(str(path))
+    else:
+        assert len(feeds.feed_of(str(path)).names) == 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("piece", [1 << 8, 1 << 16])
+def test_a_first_line_without_end_is_not_read_on(tmp_path, short_lines, monkeypatch, suffix, piece):
+    taken = []
+
+    def fresh(self, most):
+        taken.append(piece)
+        assert sum(taken) <= MOST + piece
+        return b"a" * piece
+
+    monkeypatch.setattr(feeds.TextFeed, "_fresh", fresh)
+    path = tmp_path / f"in{suffix}"
+    path.touch()
+    with pytest.raises(InputError, match="first line is longer than"):
+        feeds.feed_of(str(path))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".csv.gz", ".parquet", ".arrow"])
+def test_no_device_is_a_source(tmp_path, suffix):
+    path = tmp_path / f"in{suffix}"
+    path.symlink_to("/dev/null")
+    with pytest.raises(InputError, match="is not a regular file"):
+        feeds.feed_of(str(path))

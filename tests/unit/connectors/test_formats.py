@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sample_policies import PATIENTS
@@ -235,8 +235,108 @@ def test_orc_is_read_where_its_texts_are_utf_8_and_else_refused(tmp_path_factory
     write_texts_to_orc(texts, path)
     try:
         meant = [text.decode() for text in texts]
+        assume("\0" not in "".join(meant))
     except UnicodeDecodeError:
         with pytest.raises(InputError, match="is not a complete orc file"):
             files.read(path)
     else:
         assert files.read(path).frame["city"].to_list() == meant
+
+
+MUCH = 1_000_000
+"""Bytes that the columns of a small file of ORC unpack to, and more."""
+FLAT = ("text", "one text", "bytes", "struct")
+
+
+def much_of(kind):
+    """A column that takes few bytes of a file, and `MUCH` where it is read."""
+    pa = pytest.importorskip("pyarrow")
+    long = ["x" * (MUCH // 25)] * 60
+    ints = pa.array([[0] * MUCH] + [[]] * 59, pa.list_(pa.int8()))
+    return {
+        "text": pa.array(long),
+        "one text": pa.array(["x" * 2 * MUCH] + [""] * 59),
+        "bytes": pa.array([text.encode() for text in long]),
+        "struct": pa.StructArray.from_arrays([pa.array(range(60)), pa.array(long)], ["n", "x"]),
+        "list": ints,
+        "lists in lists": pa.array([[[0] * MUCH]] + [[]] * 59, pa.list_(pa.list_(pa.int8()))),
+        "map": pa.array(
+            [[("a", "x" * 1000)] * 2000] + [[]] * 59, pa.map_(pa.string(), pa.string())
+        ),
+        "list in struct": pa.StructArray.from_arrays([ints], ["x"]),
+    }[kind]
+
+
+NESTED = ("list", "lists in lists", "map", "list in struct")
+
+
+@pytest.mark.parametrize("kind", FLAT + NESTED)
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+def test_orc_is_judged_before_it_is_unpacked(monkeypatch, kind, place, compression):
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    columns = [("age", pa.array(range(60))), ("sex", pa.array(["f", "m"] * 30))]
+    columns.insert(place, ("x", much_of(kind)))
+    orc.write_table(pa.table(dict(columns)), "in.orc", compression=compression)
+    needless = Reading(kept=frozenset({"age", "sex"}), unpacked=MUCH)
+    if kind in NESTED:
+        source = files.read("in.orc", reading=needless)
+        assert source.unread == ("x",)
+        assert source.frame.columns == [name for name, _ in columns]
+        assert source.frame["age"].to_list() == list(range(60))
+        assert source.frame["x"].to_list() == [None] * 60
+    monkeypatch.setattr("pyarrow.dataset.dataset", None)
+    says = "unpacks to more than 1 MB" if kind in ("text", "one text") else "column 'x' holds"
+    with pytest.raises(InputError, match=says):
+        files.read("in.orc", reading=Reading(unpacked=MUCH))
+    if kind in FLAT:
+        with pytest.raises(InputError, match="unpacks to more than 1 MB"):
+            files.read("in.orc", reading=needless)
+
+
+@pytest.mark.parametrize("kept", [{"age"}, {"sex"}, {"age", "sex"}, set(), {"none"}])
+def test_orc_without_any_other_column_has_its_records(kept):
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    columns = {"x": pa.array([[1]] * 9000), "": pa.array([[]] * 9000, pa.list_(pa.int8()))}
+    orc.write_table(pa.table(columns), "in.orc")
+    source = files.read("in.orc", reading=Reading(kept=frozenset(kept)))
+    assert (source.frame.shape, source.unread) == ((9000, 2), ("x", "column_1"))
+
+
+@pytest.mark.parametrize("length", [0, 1, 32, 33, 200])
+def test_short_texts_of_orc_are_not_counted(length):
+    frame = pl.DataFrame({"a": ["x" * length] * 4000, "b": [b"x" * length] * 4000})
+    path, own = written(".orc", frame), 2 * 2 * 4000
+    own += 2 * 4000 * max(length - 32, 0)
+    kept = frozenset({"a"})
+    assert files.read(path, reading=Reading(kept=kept, unpacked=20 * own)).frame.height == 4000
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(path, reading=Reading(kept=kept, unpacked=own - 1))
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd", "lz4"])
+@pytest.mark.parametrize("length", [1, 100_000, 2_000_000])
+def test_the_end_of_orc_is_judged_before_it_is_unpacked(monkeypatch, compression, length):
+    """It holds the first and the last of all texts."""
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    table = pa.table({"a": ["x" * length]})
+    orc.write_table(table, "in.orc", compression=compression, compression_block_size=1 << 16)
+    reading = Reading(unpacked=8 * length + (1 << 18))
+    assert files.read("in.orc", reading=reading).frame.height == 1
+    monkeypatch.setattr("pyarrow.orc.ORCFile", None)
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read("in.orc", reading=Reading(unpacked=2 * length))
+
+
+@given(data=st.data())
+def test_the_end_of_orc_may_hold_any_bytes(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "end.orc"
+    if not path.exists():
+        write_texts_to_orc([b"a", b"b"] * 20, str(path))
+    content = bytearray(path.read_bytes())
+    end = data.draw(st.integers(1, 60))
+    content[-end:] = data.draw(st.binary(max_size=60))
+    odd = path.with_name("odd.orc")
+    odd.write_bytes(content)
+    with pytest.raises(InputError, match=r"complete orc file|unpacks to more"):
+        files.read(str(odd))

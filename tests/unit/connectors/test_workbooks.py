@@ -511,6 +511,99 @@ def test_cells_without_a_place_follow_one_another(tmp_path):
     assert read(without(path, b"</sheetData>", wide + b"</sheetData>")).height == 9_003
 
 
+FAR = [b"B1048577", b"XFE3", b"AAAA3", b"ZZZZZ3", b"ZZZ1048576", b"B1073741824"]
+FAR += [b"B4294967295", b"B4294967299", b"B99999999999", b"B" + b"9" * 5000]
+NO_PLACE = [
+    b"",
+    b"B",
+    b"3",
+    b"B0",
+    b"0B",
+    b"$B$3",
+    b"B3:C3",
+    b" B3",
+    b"B3 ",
+    b"B-3",
+    b"B+3",
+    b"B3.0",
+]
+NO_PLACE += [b"B\xc2\xb3", b"\xc3\x843", b"B3B", b"?"]
+
+
+@pytest.mark.parametrize("place", FAR + NO_PLACE)
+def test_a_cell_beyond_all_sheets_is_damage(tmp_path, place):
+    path = without(book(tmp_path / "t.xlsx", TABLE), b'r="B3"', b'r="' + place + b'"')
+    assert refusal(path) == (
+        f"file '{path}': is not a complete .xlsx workbook; save it again, or name it .csv if it is"
+        " text"
+    )
+    with pytest.raises(InputError, match="not a complete"):
+        workbooks.first_rows(path, Reading(), 5)
+
+
+ROW = [b"", b"0", b"-3", b"+3", b" 3", b"3 ", b"3.0", b"3e0", b"x", b"B3", b"1048577", b"\xc2\xb3"]
+ROW += [b"4294967295", b"4294967299", b"99999999999", b"9" * 5000]
+
+
+@pytest.mark.parametrize("number", ROW)
+@pytest.mark.parametrize("place", [b'r="A3"', b""])
+def test_a_row_beyond_all_sheets_is_damage(tmp_path, number, place):
+    path = without(book(tmp_path / "t.xlsx", TABLE), b'<row r="3"', b'<row r="' + number + b'"')
+    assert "is not a complete .xlsx workbook" in refusal(without(path, b'r="A3"', place))
+
+
+def test_the_last_cell_of_a_sheet_has_a_place_and_none_follows_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(regular_files, "FREE_CELLS", 10)
+    path = book(tmp_path / "t.xlsx", TABLE)
+    last = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c>'
+    sheet = without(path, b"</sheetData>", last + b"</row></sheetData>")
+    assert "reaches over 17179869184 cells" in refusal(sheet)
+    for beyond in (b"<c><v>1</v></c></row>", b"</row><row><c><v>1</v></c></row>", b"</row><row/>"):
+        sheet = without(path, b"</sheetData>", last + beyond + b"</sheetData>")
+        assert "is not a complete .xlsx workbook" in refusal(sheet)
+
+
+@pytest.mark.parametrize("place", [b"b3", b"B03", b"B0000003"])
+def test_a_place_may_be_written_in_other_ways(tmp_path, place):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    assert read(without(path, b'r="B3"', b'r="' + place + b'"')).equals(read(path))
+
+
+TEXTS = b'uniqueCount="8"'
+"""How many texts the workbook of TABLE says that its cells share."""
+
+
+@pytest.mark.parametrize(
+    "count", [b"", b"0", b"3", b"9", b"80", b"200000", b"-1", b"+9", b" 9", b"1e7", b"x", None]
+)
+@pytest.mark.parametrize("uses", [b"0", b"4294967295", b"9" * 30, b"x"])
+def test_a_count_of_texts_that_is_wrong_and_costs_nothing_is_passed_over(tmp_path, count, uses):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    said = b"" if count is None else b'uniqueCount="' + count + b'"'
+    changed = without(without(path, TEXTS, said), b' count="8"', b' count="' + uses + b'"')
+    assert read(changed).equals(read(path))
+
+
+@pytest.mark.parametrize(
+    "count", [b"3000000", b"4294967295", b"18446744073709551615", b"9" * 20, b"9" * 5000]
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_count_of_texts_for_which_memory_would_be_taken_is_damage(tmp_path, count, is_first):
+    said = b'uniqueCount="' + count + b'"'
+    nested = TEXTS + b"><sst " + said + b"/><si/"
+    path = without(book(tmp_path / "t.xlsx", TABLE), TEXTS, said if is_first else nested)
+    assert "is not a complete .xlsx workbook" in refusal(path)
+    with pytest.raises(InputError, match="not a complete"):
+        workbooks.first_rows(path, Reading(), 0)
+
+
+def test_any_number_of_texts_that_are_there_may_be_counted(tmp_path, monkeypatch):
+    path = book(tmp_path / "t.xlsx", TABLE)
+    monkeypatch.setattr(workbooks, "TEXT", 1 << 40)
+    assert read(path).height == 3
+    assert "is not a complete .xlsx workbook" in refusal(without(path, TEXTS, b'uniqueCount="9"'))
+
+
 @pytest.mark.parametrize("value", [b"1E400", b"nan"])
 def test_a_number_that_no_sheet_holds_is_damage(tmp_path, value):
     path = book(tmp_path / "t.xlsx", rows(["id", "x"], ["a", 77]))

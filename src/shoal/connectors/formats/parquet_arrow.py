@@ -15,7 +15,7 @@ from shoal.connectors.typed import (
     require_unfolded,
     scanned,
     table_errors,
-    without_records,
+    unread,
 )
 from shoal.data.table import Table
 from shoal.data.warnings import nan_remarks
@@ -36,8 +36,8 @@ class Columnar(Format):
         require_unfolded([path], self, f"file '{path}'", reading.unpacked)
         if self.is_parquet:
             parquet_parts.refuse_versions(Path(path))
-        frame, unread, nans = read_columns(path, self, reading)
-        return SourceFile(Table(frame), remarks=nan_remarks(nans), unread=unread)
+        frame, left, nans = read_columns(path, self, reading)
+        return SourceFile(Table(frame), remarks=nan_remarks(nans), unread=left)
 
     def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
         # a dictionary would carry along values that no cell shows
@@ -82,24 +82,9 @@ def read_columns(
     # a name is a name, whatever characters it holds
     with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
         table = scanned(file, kind)
-        schema = table.collect_schema()
-        names = without_records(schema)
-        kept = plain(names, f"file '{path}'", reading)
-        # a short file may hold very long lists, so those that nobody needs are not even looked at
-        unread = [
-            name
-            for name in names.columns
-            if kept[name].dtype != names[name].dtype
-            and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
-        ]
-        frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
-    return plain(frame, f"file '{path}'", reading), tuple(unread), nan_counts(frame, reading)
-
-
-def _holds_lists(dtype: pl.DataType) -> bool:
-    if isinstance(dtype, pl.Struct):
-        return any(_holds_lists(field.dtype) for field in dtype.fields)  # type: ignore[arg-type]
-    return isinstance(dtype, pl.List | pl.Array)
+        left = unread(table.collect_schema(), f"file '{path}'", reading)
+        frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in left).collect()
+    return plain(frame, f"file '{path}'", reading), left, nan_counts(frame, reading)
 
 
 FORMATS = (Parquet(".parquet"), Arrow(".arrow"))
