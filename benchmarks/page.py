@@ -53,7 +53,7 @@ def missed(results: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield f"Of {len(judged)} targets {len(judged) - len(missed)} are kept and {len(missed)} missed:"
     yield ""
     for result, figure in missed:
-        yield f"- *{result['title']}*: {figure['what']}: {median(figure)}, target {target(figure)}"
+        yield f"- *{result['title']}*: {figure['what']}: {median(figure)} ({target(figure)})"
     yield ""
 
 

@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_785,
-    "logical lines": 74_391,
+    "lines": 117_154,
+    "logical lines": 74_655,
     "modules of more than 3 lines": 405,
-    "lines of imports": 6_736,
+    "lines of imports": 6_740,
     "percent of the biggest package": 12,
     "files that name a format or scheme": 21,
     "parameters annotated with Policy": 80,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_750,
+    "lines of tests": 86_397,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -25,8 +25,8 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.columns import check_repeated_names
 from shoal.policy.binding.files import Source, read_undeclared
-from shoal.policy.binding.spare_rows import check_repeated_names
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.policy import Policy

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 import polars as pl
 
 from shoal.data.column_words import is_no_header, looks_like_data, named_by_a_record
+from shoal.data.findings import listed_rows
 from shoal.data.option import nearest
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import (
@@ -28,7 +29,7 @@ from shoal.data.warnings import (
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS, is_number
-from shoal.policy.binding.spare_rows import check_repeated_names, spare_rows
+from shoal.policy.binding.spare_rows import spare_rows
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import SHOWN, PolicyModel
@@ -399,6 +400,17 @@ def _said(keys: str, found: FoundNotation, *of_read: str) -> str:
     """Keys of an attribute, and those of the policy's block `read` that belong to them."""
     read = {key: found.read[key] for key in of_read if key in found.read}
     return f"'{keys}'" + (f", and under 'read' {one_line(read)}" if read else "")
+
+
+def check_repeated_names(table: Table) -> list[str]:
+    """A finding where there are rows of names, as a report has on each page."""
+    rows = table.rows_of_names
+    repeat, it = ("repeats", "it") if len(rows) == 1 else ("repeat", "them")
+    text = (
+        f"data: {listed_rows(rows.tolist())} {repeat} the names of all columns, as reports do on"
+        f" each page; take {it} out of the data, and keep the first line"
+    )
+    return [text] if len(rows) else []
 
 
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:

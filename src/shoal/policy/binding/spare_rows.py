@@ -14,14 +14,12 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
-from shoal.data.findings import listed_rows
 from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
 from shoal.data.person.people import mixed, shared_by_several
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts, encode_text
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
-from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
@@ -56,38 +54,6 @@ FEWEST_LACKING, MOST_PARTS = 2, 10_000
 """Values that a row lacks that may be a sum or a mean of others, and such rows."""
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
-
-
-def check_signs(table: Table, tables: PolicyTables) -> list[str]:
-    """A finding where rows hold nothing but usual signs for no value: listed in the policy, these
-    would make them nobody.
-    """
-    model, (_, silent) = tables.model, tables.nobody(table.names)
-    columns = []
-    for name in sorted({*table.names} - {*silent}, key=lambda n: n not in model.audited_columns):
-        columns.append(Described.of(table.column(name), model.no_names))
-        if not columns[-1].is_none.any():  # seldom is a further column encoded
-            return []
-    count = len(rows_lacking(columns, len(columns)))
-    rows, them = ("1 row holds", "it") if count == 1 else (f"{count} rows hold", "them")
-    text = (
-        f"data: {rows} nothing but usual signs for no value, removed columns aside, and would count"
-        f" as people; list the signs under 'missing_values', which leaves {them} out, or take"
-        f" {them} out of the data; if they are people, name who is one under 'subject', or write"
-        " what they answered in other words"
-    )
-    return [text] if count else []
-
-
-def check_repeated_names(table: Table) -> list[str]:
-    """A finding where there are rows of names, as a report has on each page."""
-    rows = table.rows_of_names
-    repeat, it = ("repeats", "it") if len(rows) == 1 else ("repeat", "them")
-    text = (
-        f"data: {listed_rows(rows.tolist())} {repeat} the names of all columns, as reports do on"
-        f" each page; take {it} out of the data, and keep the first line"
-    )
-    return [text] if len(rows) else []
 
 
 def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:

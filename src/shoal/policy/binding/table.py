@@ -15,6 +15,7 @@ from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import observed_domain, parse_numbers
+from shoal.data.person_names import Described, rows_lacking
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
@@ -22,7 +23,6 @@ from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
-from shoal.policy.binding.spare_rows import check_signs
 from shoal.policy.given_trees import declared_hierarchy
 from shoal.policy.linked import one_table_findings
 from shoal.policy.model import AttributePolicy, PolicyModel
@@ -134,7 +134,7 @@ def _bind_columns(
         return None, {}, unfit
     findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
     findings = findings or check_unnamed(table, tables) or tables.lacking or derived
-    findings = findings or (check_signs(table, tables) if counts else [])
+    findings = findings or (_check_signs(table, tables) if counts else [])
     if findings:
         return None, {}, findings
     people = tables.populations
@@ -395,3 +395,24 @@ def _unknown_beforehand(name: str, declared: AttributePolicy | None) -> list[str
                 " {tree: [...]}'"
             ]
     return []
+
+
+def _check_signs(table: Table, tables: PolicyTables) -> list[str]:
+    """A finding where rows hold nothing but usual signs for no value: listed in the policy, these
+    would make them nobody.
+    """
+    model, (_, silent) = tables.model, tables.nobody(table.names)
+    columns = []
+    for name in sorted({*table.names} - {*silent}, key=lambda n: n not in model.audited_columns):
+        columns.append(Described.of(table.column(name), model.no_names))
+        if not columns[-1].is_none.any():  # seldom is a further column encoded
+            return []
+    count = len(rows_lacking(columns, len(columns)))
+    rows, them = ("1 row holds", "it") if count == 1 else (f"{count} rows hold", "them")
+    text = (
+        f"data: {rows} nothing but usual signs for no value, removed columns aside, and would count"
+        f" as people; list the signs under 'missing_values', which leaves {them} out, or take"
+        f" {them} out of the data; if they are people, name who is one under 'subject', or write"
+        " what they answered in other words"
+    )
+    return [text] if count else []
