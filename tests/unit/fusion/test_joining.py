@@ -106,7 +106,7 @@ def test_ways_to_write_an_id_in_unicode_are_one_id():
 )
 def test_ids_are_compared_in_the_compatibility_form_of_unicode(cells):
     expected = [normalized(cell) for cell in cells]
-    if "" not in expected and len(set(expected)) == len(expected):
+    if not {"", "*"} & {*expected} and len({*expected}) == len(expected):
         assert ids_of(cells) == expected
     elif not any(unicodedata.category(c) in ("Zl", "Zp", "Zs") for cell in cells for c in cell):
         with pytest.raises(InputError):
