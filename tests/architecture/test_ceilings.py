@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_154,
-    "logical lines": 74_655,
+    "lines": 117_160,
+    "logical lines": 74_656,
     "modules of more than 3 lines": 405,
     "lines of imports": 6_740,
     "percent of the biggest package": 12,

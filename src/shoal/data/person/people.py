@@ -161,14 +161,15 @@ def distinct(*keys: np.ndarray) -> int:
     return pl.Series(mixed(*keys)).n_unique()
 
 
-def shared_by_several(
-    numbers: np.ndarray, told: Callable[[np.ndarray], Iterable[tuple[np.ndarray, bool]]]
-) -> np.ndarray:
+Telling = Callable[[np.ndarray], Iterable[tuple[np.ndarray, bool]]]
+"""Codes of what some rows say of a person, and whether it is for life, unlike a home."""
+
+
+def shared_by_several(numbers: np.ndarray, told: Telling) -> np.ndarray:
     """The few numbers whose many records agree on something hardly more often than different people
     do, while those of any other number agree: they stand for several people, or for none.
 
-    numbers: (n,) codes of people, of which those of most records are looked at. told: codes of what
-    some rows say of the person, and whether it is for life, unlike a home.
+    numbers: (n,) codes of people, of which those of most records are looked at.
     """
     counts = np.bincount(numbers)
     if counts.max(initial=0) < FEWEST_AGAIN:

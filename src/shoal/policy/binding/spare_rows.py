@@ -7,7 +7,7 @@ nobody: a usual sign for no value, a person's name alone, or what all such rows 
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
 from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
-from shoal.data.person.people import mixed, shared_by_several
+from shoal.data.person.people import Telling, mixed, shared_by_several
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts, encode_text
@@ -36,7 +36,8 @@ _ANY_TEST = "(?i)" + "|".join(
 _INITIALS = re.compile(r"\W*[A-Za-z]\W*[A-Za-z]\W*")
 _NO_NAME = f"{_TOTAL}|{_PERSON}|{_ANY_TEST}"
 _NAMES = ("first", "last", "name")
-_OF_A_PERSON = (*_NAMES, "sex", "birth", "age")
+_FOR_LIFE = (*_NAMES, "sex", "birth")
+_OF_A_PERSON = (*_FOR_LIFE, "age")
 NEARLY_ALL = 0.9
 _ZERO = r"^0([.,]0*)?$"
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
@@ -57,9 +58,8 @@ CHANCE = 0.01
 
 
 def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
-    """A warning where rows are totals, notes or a second line of names, and one where people have
-    no value in any column that a release shows, or none but what all of them repeat and others
-    seldom hold.
+    """A warning where rows are totals, notes, a second line of names or vacant posts, and one where
+    people have no value that a release shows, but what all of them repeat and others seldom hold.
     """
     if not table.records or not {*model.audited_columns} <= {*table.names}:
         return []
@@ -71,8 +71,9 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
             f"{'a record' if count == 1 else 'records'} of a test, of nobody or of several people"
         )
         said += _said_of(count, f"{call} under one name", name)
-    vacant = np.setdiff1d(_vacant(table, model, described), apart)
-    count = _people_only_in(vacant, table, model)
+    titles = sorted(table.names, key=lambda title: title not in table.coded)
+    vacant = np.setdiff1d(_vacant(titles, partial(Texts.of, table), model, described), apart)
+    count = _people_only_in(vacant, table, model) if len(vacant) else 0
     post = "a vacant post" if count == 1 else "vacant posts"
     said += _said_of(count, f"{post} without a name, sex, birth or age")
     known = [*map(described, model.quasi)]
@@ -142,34 +143,21 @@ def _is_test(text: str) -> bool:
     tests, people, nobody = known["test"], known["person"], known["nobody"]
     words = [fold(word) for word in words_of(text) if not word.isdigit()]
     is_nobody = nobody & {*words} and {*words} <= nobody | people | known["number"] | {"n", "a"}
-    is_nobody = is_nobody or "".join(words) in nobody
     rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
     is_test = "-".join(words) in tests or any({"", *people} & {*rest} for rest in rests)
-    return len(words) <= MOST_WORDS and bool(is_test or is_nobody)
+    return len(words) <= MOST_WORDS and bool(is_test or is_nobody or "".join(words) in nobody)
 
 
-def _shared(column: Texts, table: Table, model: PolicyModel) -> list[int]:
+def _shared(column: Texts, told: Telling, model: PolicyModel) -> list[int]:
     """The codes of what stands for several people in a column of them; words only where it alone
     names people, and others recur: else they may be namesakes.
     """
-    of_people = {title for title in table.names if name_of(title).kind in _OF_A_PERSON}
-    titles = [t for t in table.names if t in of_people.union(model.quasi) and t != column.title]
-
-    def told(rows: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
-        for title in titles:
-            is_for_life = name_of(title).kind in (*_NAMES, "sex", "birth")
-            if title in table.coded:
-                yield table.column(title).codes[rows], is_for_life
-            else:
-                yield encode_text(table.series(title).gather(rows)).codes, is_for_life
-
     found = shared_by_several(column.codes, told).tolist()
     recur = found and np.count_nonzero(np.bincount(column.codes) > 1) > len(found)
     may_be_words = recur and len(model.subject_columns) == 1
     signs = {*OFTEN_NOBODY, *map(str.lower, model.no_names)}
-    texts = {code: column.texts[code] for code in found}
-    named = [code for code in found if texts[code].lower() not in signs]
-    return [code for code in named if may_be_words or re.search(r"\d", texts[code])]
+    named = [code for code in found if column.texts[code].lower() not in signs]
+    return [code for code in named if may_be_words or re.search(r"\d", column.texts[code])]
 
 
 def _rows_named(table: Table) -> np.ndarray:
@@ -202,6 +190,16 @@ def _rows_apart(
     bare = rows_lacking(audited, len(audited) // 2 + 1)
     if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
         bare = bare[:0]  # not the last few of all
+    telling = [t for t in table.names if t in model.quasi or name_of(t).kind in _OF_A_PERSON]
+
+    def told(rows: np.ndarray, beside: str) -> Iterator[tuple[np.ndarray, bool]]:
+        for title in (one for one in telling if one != beside):
+            is_for_life = name_of(title).kind in _FOR_LIFE
+            if title in table.coded:
+                yield table.column(title).codes[rows], is_for_life
+            else:
+                yield encode_text(table.series(title).gather(rows)).codes, is_for_life
+
     tests: dict[str, int] = {}
     some = rows_lacking(audited, min(half, FEWEST_LACKING))
     some = some if len(some) <= MOST_PARTS else half_bare
@@ -225,7 +223,9 @@ def _rows_apart(
         if column.title in removed:
             called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
             if column.title in model.subject_columns:
-                called |= np.isin(column.codes, _shared(column, table, model))
+                called |= np.isin(
+                    column.codes, _shared(column, partial(told, beside=column.title), model)
+                )
             tests[column.title] = int((called & ~(named & guests)).sum())
         last.append(_last_cells(column, column.title in removed, model.no_names))
         below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
@@ -442,20 +442,25 @@ def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
     return rows[is_alike[form]]
 
 
-def _vacant(table: Table, model: PolicyModel, described: Callable[[str], Described]) -> np.ndarray:
+def _vacant(
+    titles: Sequence[str],
+    texts_of: Callable[[str], Texts],
+    model: PolicyModel,
+    described: Callable[[str], Described],
+) -> np.ndarray:
     """The few rows, ascending, that lack all that tells of a person, which others have, and hold
     most of what the release shows besides; where nobody is named, all lack one thing more.
     """
-    kinds = {title: name_of(title) for title in table.names}
+    kinds = {title: name_of(title) for title in titles}
     titles = [t for t, one in kinds.items() if one.kind in _OF_A_PERSON and not one.is_of_other]
     own: list[Described] = []
-    for title in sorted(titles, key=lambda title: title not in table.coded):
-        column = Texts.of(table, title)
-        own.append(Described.of(Column(title, column.codes, column.texts), model.no_names))
+    for column in map(texts_of, titles):
+        own.append(Described.of(Column(column.title, column.codes, column.texts), model.no_names))
         if not own[-1].is_none.any():
             return np.zeros(0, dtype=np.int64)
     rows, some = rows_lacking(own, len(own)), rows_lacking(own, 1)
-    if not (own[1:] and len(some) < 2 * len(rows) <= 2 * (1 - NEARLY_ALL) * table.records):
+    records = len(own[0].column.codes) if own[1:] else 0
+    if not len(some) < 2 * len(rows) <= 2 * (1 - NEARLY_ALL) * records:
         return rows[:0]
     more = [described(title) for title in model.audited_columns if title not in titles]
     is_named = any(kinds[title].kind in _NAMES for title in titles)
