@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.reduction import DupFd
 from types import SimpleNamespace
@@ -54,7 +55,8 @@ class ForkedParty:
         return self._process.exitcode
 
     def send_signal(self, number: signal.Signals) -> None:
-        os.kill(self._process.pid, number)
+        with suppress(ProcessLookupError):  # as Popen does, where it has ended by itself
+            os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         self._process.kill()
