@@ -64,6 +64,9 @@ class Checkpoint:
             if fcntl is not None:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    # whoever held it last may have removed it meanwhile
+                    if not os.path.samestat(os.fstat(handle), os.stat(self.folder / "lock")):
+                        raise OSError
                 except OSError:
                     raise CheckpointError(
                         f"checkpoint '{self.folder}': another process works on it; wait for it or"

@@ -68,3 +68,9 @@ def test_putting_again_changes_nothing_and_cuts_off_what_was_not_committed(tmp_p
     for _ in range(2):
         checkpoint.put(file, 3, b"def")
         assert file.read_bytes() == b"abcdef"
+
+
+def test_a_lock_that_is_removed_meanwhile_holds_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr("fcntl.flock", lambda *_: (tmp_path / "lock").unlink())
+    with pytest.raises(CheckpointError, match="another process"), Checkpoint(tmp_path).held():
+        pass

@@ -132,12 +132,11 @@ def _long_texts(tail: bytes, read: Collection[str], records: int) -> int:
     (footer,) = (_fields(part) for part in _fields(tail)[FOOTER])
     root = _fields(footer[TYPES][0])
     first = [child for part in root.get(CHILDREN, []) for child in _numbers(part)]
-    statistics = [_fields(part) for part in footer.get(STATISTICS, [])]
+    stats = [_fields(part) for part in footer.get(STATISTICS, [])]
     long = 0
-    ends = [*first[1:], len(statistics)]
-    for name, begin, end in zip(root.get(NAMES, []), first, ends, strict=False):
+    for name, at, end in zip(root.get(NAMES, []), first, [*first[1:], len(stats)], strict=False):
         if name.decode() in read:
-            sums = map(_length_of_texts, statistics[begin:end])
+            sums = map(_length_of_texts, stats[at:end])
             long += sum(max(length - SHORT * records, 0) for length in sums)
     return long
 
@@ -175,16 +174,13 @@ def _numbers(packed: bytes | int) -> list[int]:
     return found
 
 
-MOST_NUMBER = (1 << 64) - 1
-
-
 def _number(message: bytes, at: int) -> tuple[int, int]:
     """A number, and where it ends."""
     number = shift = 0
     while message[at] >= 128:
         number |= (message[at] & 127) << shift
         at, shift = at + 1, shift + 7
-    return (number | message[at] << shift) & MOST_NUMBER, at + 1
+    return (number | message[at] << shift) & ((1 << 64) - 1), at + 1
 
 
 FORMATS = (Orc(".orc"),)
