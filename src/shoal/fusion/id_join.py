@@ -60,7 +60,7 @@ class IdJoin:
         chunks = partial(_chunks, ids, own_order)
         with _workers(sum(sizes.values())) as workers:
             if self._agreement.model.joining.name == "keyed":
-                points = self._keyed(chunks, workers)
+                points = self._keyed(chunks, len(ids), workers)
             else:
                 points = self._through_all(chunks, sizes, secret, workers)
         self._progress("joining: comparing")
@@ -77,7 +77,7 @@ class IdJoin:
         """The helper's part where ids are keyed: it compares what it can't read."""
         self._compare(None, {})
 
-    def _keyed(self, chunks: Chunks, workers: Executor | None) -> np.ndarray:
+    def _keyed(self, chunks: Chunks, records: int, workers: Executor | None) -> np.ndarray:
         """Own ids under the key of all owners, which the first one makes."""
         self._progress("joining: keying the ids")
         key = self._conversation.said(
@@ -86,7 +86,7 @@ class IdJoin:
             lambda: self._conversation.remember(_KEY, lambda: os.urandom(32)),
         )
         work = partial(keyed_ids, agreement=self._agreement.hash, key=bytes(key))
-        return points_of(b"".join(_each(work, chunks(), workers)))
+        return _in_one(_each(work, chunks(), workers), records)
 
     def _through_all(
         self, own: Chunks, sizes: Mapping[str, int], secret: bytes, workers: Executor | None
@@ -96,9 +96,9 @@ class IdJoin:
         before = self._owners[position - 1]
         after = self._owners[(position + 1) % len(self._owners)]
         work = partial(masked_ids, agreement=self._agreement.hash, secret=secret)
-        if len(self._owners) == 1:
-            return points_of(b"".join(_each(work, own(), workers)))
         records = sizes[self._name]
+        if len(self._owners) == 1:
+            return _in_one(_each(work, own(), workers), records)
         self._pass_on(after, work, own, records, "masking the ids", workers)
         again = partial(masked_again, secret=secret)
         for hop in range(1, len(self._owners)):
@@ -106,10 +106,7 @@ class IdJoin:
             size = sizes[self._owners[position - hop]]
             passing = partial(_passing, self._link, before, size)
             self._pass_on(after, again, passing, size, stage, workers)
-        points = np.empty(records, dtype=f"S{POINT}")
-        for i, chunk in enumerate(_passing(self._link, before, records)):
-            points[i * CHUNK : (i + 1) * CHUNK] = points_of(chunk)
-        return points
+        return _in_one(_passing(self._link, before, records), records)
 
     def _pass_on(
         self, to: str, work: Work, chunks: Chunks, points: int, stage: str, workers: Executor | None
@@ -137,28 +134,37 @@ class IdJoin:
 
     def _compare(self, own: np.ndarray | None, sizes: Mapping[str, int]) -> np.ndarray:
         """What all sets have, sent to the owners; an empty list if too few people are in common."""
-        common = common_points(self._sets(own, sizes))
+        # made one after another, so that no more than two are in memory
+        sets = (self._set(owner, own, sizes.get(owner)) for owner in self._owners)
+        common = common_points(sets)
         if len(common) < self._agreement.least_common:
             common = common[:0]
         self._conversation.send_to_owners(MessageKind.COMMON, common.view(np.uint8).data)
         return common
 
-    def _sets(self, own: np.ndarray | None, sizes: Mapping[str, int]) -> Iterator[np.ndarray]:
-        """The points of every owner, checked. own: this party's; a helper has none, nor `sizes`."""
-        for owner in self._owners:
-            with said_by(owner, MessageKind.GATHERED):
-                points = own
-                if points is None or owner != self._name:
-                    points = points_of(self._link.receive(owner, MessageKind.GATHERED))
-                if len(points) != sizes.get(owner, len(points)):
-                    raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
-                yield distinct_points(points)
+    def _set(self, owner: str, own: np.ndarray | None, size: int | None) -> np.ndarray:
+        """The points of one owner, checked. own: this party's; a helper has none, nor `size`."""
+        with said_by(owner, MessageKind.GATHERED):
+            if own is not None and owner == self._name:
+                return distinct_points(own.copy())
+            points = points_of(self._link.receive(owner, MessageKind.GATHERED))
+            if len(points) != (len(points) if size is None else size):
+                raise refused(owner, MessageKind.GATHERED, "has more or fewer ids than records")
+            return distinct_points(points)
 
 
 def _chunks(ids: pl.Series, order: np.ndarray, first: int = 0) -> Iterator[list[str]]:
     """Ids in an order, a chunk at a time, without the first ones."""
     for start in range(first * CHUNK, len(order), CHUNK):
         yield ids.gather(order[start : start + CHUNK]).to_list()
+
+
+def _in_one(chunks: Iterable[bytes], count: int) -> np.ndarray:
+    """The points of all chunks, (count,)."""
+    points = np.empty(count, dtype=f"S{POINT}")
+    for i, chunk in enumerate(chunks):
+        points[i * CHUNK : (i + 1) * CHUNK] = points_of(chunk)
+    return points
 
 
 def _passing(link: PartyLink, sender: str, points: int, first: int = 0) -> Iterator[bytes]:
@@ -289,8 +295,8 @@ def points_of(content: bytes | bytearray) -> np.ndarray:
 
 
 def distinct_points(points: np.ndarray) -> np.ndarray:
-    """The points of one set, ascending; raises PartyError for one that is in it twice."""
-    points = np.sort(points)
+    """The points of one set, sorted in place; raises PartyError for one that is in it twice."""
+    points.sort()
     if (points[1:] == points[:-1]).any():
         raise unfit("names a person twice", "the run ends")
     return points

@@ -55,7 +55,7 @@ def joined(tables: list[list[str]], keyed: bool = False) -> list[list[str]]:
             if other != owner and not keyed:
                 points = masked_again(points, secret)
         sets.append(points_of(points))
-    common = common_points(map(distinct_points, sets))
+    common = common_points(distinct_points(points.copy()) for points in sets)
     return [
         [ids[row] for row in rows_in_order(points, common)]
         for ids, points in zip(tables, sets, strict=True)
@@ -142,7 +142,7 @@ def test_a_point_outside_of_the_prime_order_group_is_refused(point):
 
 
 def points(*numbers: int) -> np.ndarray:
-    return points_of(b"".join(bytes([number]) * 32 for number in numbers))
+    return points_of(bytearray(b"".join(bytes([number]) * 32 for number in numbers)))
 
 
 @settings(max_examples=200, deadline=None)
