@@ -325,6 +325,15 @@ def _columns_in(name: str) -> list[str]:
     return parts if len(parts) > 1 else [name]
 
 
+_BARE = (
+    pl.col("name")
+    .str.to_lowercase()
+    .str.replace(r"(\d)\.0+$", "${1}")
+    .str.strip_chars_start("0")
+    .replace("", "0")
+)
+
+
 def bare(names: pl.Series) -> pl.Series:
     """Names of one column without capitals, zeros in front, `.0`, a plus and marks of thousands, in
     the digits 0 to 9.
@@ -339,8 +348,7 @@ def bare(names: pl.Series) -> pl.Series:
     rows = names.str.contains(_GROUPED).arg_true()
     if len(rows):
         names = names.clone().scatter(rows, names.gather(rows).str.replace_all(r"[+,'\u2019 ]", ""))
-    found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
-    return found.replace("", "0")
+    return names.alias("name").to_frame().select(_BARE).to_series()
 
 
 def unsigned(names: pl.Series) -> pl.Series:

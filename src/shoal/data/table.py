@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -404,7 +403,8 @@ def texts_of(frame: pl.DataFrame) -> pl.DataFrame:
     return text.with_columns(pl.when(pl.all() != "").then(pl.all()))
 
 
-class Texts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Texts:
     """A column: its texts, without blanks around them, and (n,) which of them a row holds."""
 
     title: str
@@ -419,7 +419,7 @@ class Texts(NamedTuple):
         texts = as_text(table.frame[title]).str.strip_chars()
         return cls(title, texts, np.arange(len(texts)))
 
-    @property
+    @cached_property
     def without_marks(self) -> pl.Series:
         """Its texts without accents and quotes inside words, as lists of words hold them."""
         rows = self.texts.str.contains("[^ -~]").arg_true()

@@ -114,9 +114,9 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
     fractions = _share(_FRACTION, cells)
     if _are_numbered_in_groups(cells, distinct):
         return Look("text", "parted")
-    if _share(DATE, cells) >= NEARLY_ALL:
+    if _nearly_all(DATE, cells):
         return Look("time")
-    if name.is_number and _share(_GROUPED, cells) >= NEARLY_ALL:
+    if name.is_number and _nearly_all(_GROUPED, cells):
         return Look("int")
     if fractions >= 0.02 and fractions + len(ints) / len(cells) > NEARLY_ALL:
         return Look("whole" if all(map(_WHOLE.match, cells)) else "fraction")
@@ -151,7 +151,13 @@ def _are_of_people(phrases: Sequence[str]) -> bool:
 
 def _token_of(cells: Sequence[str], tokens: Iterable[str]) -> str:
     """The first of these tokens as which nearly all cells are written."""
-    return next((one for one in tokens if _share(_TOKENS[one], cells) >= NEARLY_ALL), "")
+    return next((one for one in tokens if _nearly_all(_TOKENS[one], cells)), "")
+
+
+def _nearly_all(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
+    """Whether nearly all match; the first that do not show that they are too many."""
+    others = (cell for cell in cells if not pattern.match(cell))
+    return all((len(cells) - n) / len(cells) >= NEARLY_ALL for n, _ in enumerate(others, 1))
 
 
 def _share(pattern: re.Pattern[str], cells: Sequence[str]) -> float:
@@ -196,6 +202,7 @@ def _fill_32_bits(numbers: np.ndarray) -> bool:
 
 
 _CELL = pl.col("cell").str
+_IS_VALUE = ~_CELL.strip_chars(BLANKS).is_in(NO_VALUE)
 _SHOWN = {
     "zero": (pl.col("cell") == "0").any(),
     "shortest": _CELL.len_chars().min().fill_null(0),
@@ -399,13 +406,7 @@ def _numbers_in(texts: pl.Series) -> np.ndarray:
 
 def is_value(texts: pl.Series) -> np.ndarray:
     """(n,) bool, which of these texts stand for a value, but for blanks around them."""
-    return (~texts.str.strip_chars(BLANKS).is_in(NO_VALUE)).to_numpy()
-
-
-def parts_of(texts: pl.Series, pattern: str) -> pl.Series:
-    """What the first group of a pattern finds in each; the whole text where it does not fit."""
-    found = texts.str.extract(pattern)
-    return found.zip_with(found.is_not_null(), texts)
+    return texts.alias("cell").to_frame().select(_IS_VALUE).to_series().to_numpy()
 
 
 def may_be_of_people(column: PersonColumn) -> bool:

@@ -42,7 +42,6 @@ from shoal.data.person.columns import (
     is_value,
     leaves_out,
     may_show_who,
-    parts_of,
 )
 from shoal.data.person.people import People, distinct, end_sooner
 
@@ -431,6 +430,12 @@ def _part_of(column: PersonColumn, telling: Sequence[PersonColumn]) -> Candidate
         if is_shown or (is_seen and not found.is_contradicted):
             return one
     return None
+
+
+def parts_of(texts: pl.Series, pattern: str) -> pl.Series:
+    """What the first group of a pattern finds in each; the whole text where it does not fit."""
+    found = texts.str.extract(pattern)
+    return found.zip_with(found.is_not_null(), texts)
 
 
 def _by_part(texts: pl.Series, pattern: str) -> People:

@@ -304,8 +304,9 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         if not is_text:
             continue
-        none = values_for_none(table.column(name), model.missing_texts)
-        if role == "sensitive" and none > 1:
+        is_sensitive = role == "sensitive"
+        none = values_for_none(table.column(name), model.missing_texts) if is_sensitive else 0
+        if none > 1:
             text = (
                 f"attribute '{name}': {none} of its values often stand for none, and l counts each;"
                 " list those that do under 'missing_values', which makes them one value"

@@ -181,8 +181,8 @@ def _rows_apart(
     half = (len(audited) + 1) // 2
     lacking, half_bare, empty = (rows_lacking(audited, n) for n in (1, half, len(audited) - 1))
     # the columns that name rows: those of people, and others that a release does not show
-    removed = {name for name, one in model.attributes.items() if one.role in REMOVED}
-    removed |= {*model.subject_columns}
+    of_role = (name for name, one in model.attributes.items() if one.role in REMOVED)
+    removed = {*model.subject_columns, *of_role}
     no_values = ["", *model.no_names]
     names, found = np.zeros(table.records, dtype=np.int32), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
@@ -299,8 +299,9 @@ def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iter
     they lack one, or a count or a mean of another value, if they lack half of all. bare: the rows
     that lack one, and half.
     """
-    plain = column.without_marks
-    for word, needed in zip((_TOTAL, _STATISTIC, _ALL), (*bare, bare[0]), strict=True):
+    plain, words = column.without_marks, (_TOTAL, _STATISTIC, _ALL)
+    is_any = plain.str.contains("|".join(words)).any()
+    for word, needed in zip(words, (*bare, bare[0]), strict=True) if is_any else ():
         some = plain.str.contains(word).arg_true().to_list()
         values = plain.str.to_lowercase().str.replace_all(r"[\W_]+", " ") if some else plain
         for cell in some if len(some) <= MOST_NOTES else []:

@@ -41,16 +41,18 @@ def signs_of_no_value(
     value: all but those that are listed as missing.
     """
     found = []
-    for name in names:
-        column = table.column(name)
-        signs = {*ColumnCells.of(column).absent}.difference(missing)
+    columns = [*map(table.column, names)]
+    for column, texts in zip(columns, TextsOf.of_each(columns), strict=True):
+        signs = {*ColumnCells.of(column, texts).absent}.difference(missing)
+        if not signs:
+            continue
         if records := int(column.counts()[column.texts.is_in([*signs]).to_numpy()].sum()):
             text = (
-                f"attribute '{name}': a usual sign for no value stands in {records} records, and is"
-                " published as a value; list them in missing_values=, or in a policy file under"
-                " 'missing_values'"
+                f"attribute '{column.name}': a usual sign for no value stands in {records} records,"
+                " and is published as a value; list them in missing_values=, or in a policy file"
+                " under 'missing_values'"
             )
-            found.append(ReleaseWarning(SIGN_OF_NO_VALUE, text, name))
+            found.append(ReleaseWarning(SIGN_OF_NO_VALUE, text, column.name))
     return found
 
 
