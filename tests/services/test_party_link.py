@@ -116,6 +116,18 @@ def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_dou
     assert [right.receive("left", MessageKind.ROLL) for _ in range(2)] == [b"one", b"two"]
 
 
+def test_a_party_that_is_done_and_gone_breaks_no_session(pair, monkeypatch):
+    """As a helper, who is done once ids are compared, does not make the owners begin again."""
+    monkeypatch.setattr("shoal.fusion.wire.link.GOODBYES", 0.2)
+    left, right = pair
+    left.send("right", MessageKind.ROLL, b"one")
+    right.receive("left", MessageKind.ROLL)
+    right.finish()
+    left._streams["right"].exception(timeout=30)
+    left._sessions.check()
+    left.finish()
+
+
 def test_shares_of_a_session_that_died_while_it_was_established_are_dropped(pair):
     """The secure round of the next session would take them for its own."""
     left, right = pair

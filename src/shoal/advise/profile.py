@@ -16,8 +16,8 @@ from shoal.data.classes import Classes
 from shoal.data.column_words import names_place
 from shoal.data.option import suggestion
 from shoal.data.partition import Partition
-from shoal.data.person.within_groups import parts_of
 from shoal.data.person.decision import Answer, PersonCandidate
+from shoal.data.person.within_groups import parts_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column, Table, encode_text
 from shoal.errors import InfeasibleError, InputError

@@ -19,6 +19,7 @@ from shoal.fusion.wire import messages
 from shoal.fusion.wire.messages import Parser, Terms
 from shoal.fusion.wire.session import LEFT, POLL, SERVED, Outbox, Patience, Sessions, left_early
 
+GOODBYES = 5.0  # seconds that a party which is done waits for those of the others
 _MOST_EARLY = 1 << 14  # messages of a secure round that wait for this party to open the session
 
 
@@ -107,12 +108,14 @@ class PartyLink:
         self.messages_sent.clear()
 
     def finish(self) -> None:
-        """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
+        """Waits until the others have everything, and leaves. Raises LinkLost if one does not,
+        unless it has said that it is done: then it needs nothing more.
+        """
         self.leave(messages.DONE)
         until = time.monotonic() + self._patience.seconds
         try:
             for name, stream in self._streams.items():
-                with self._patience.waiting(f"party '{name}'"):
+                with self._patience.waiting(f"party '{name}'"), self._unless_done(name):
                     stream.result(timeout=max(POLL, until - time.monotonic()))
                 self._sessions.note(SERVED, name)
         except Exception:
@@ -120,10 +123,19 @@ class PartyLink:
             self._sessions.lose()
             raise messages.LinkLost from None
         with self._state:
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + GOODBYES
             while len(self._closed) < len(self._peers) and time.monotonic() < deadline:
                 self._state.wait(POLL)
         self.stop()
+
+    @contextmanager
+    def _unless_done(self, name: str) -> Iterator[None]:
+        """What breaks the channel to a party is nothing once it has said that it is done."""
+        try:
+            yield
+        except Exception:
+            if not self._sessions.is_done(name):
+                raise
 
     def leave(self, why: bytes = b"", seconds: float = 0) -> None:
         """Says goodbye, so that nobody waits for more; allows some seconds for it to arrive."""
@@ -175,7 +187,7 @@ class PartyLink:
                     " run the same version everywhere"
                 )
             )
-        elif stream.code() != status.OK:
+        elif stream.code() != status.OK and not self._sessions.is_done(name):
             self._sessions.lose(session)
 
     # Sending
