@@ -11,7 +11,7 @@ from fuzz.test_slice import SEED
 from shoal.cli.main import app
 from thorough import examples
 
-CASES = examples(25, 250)
+CASES = examples(15, 250)
 
 
 def test_whatever_is_read_or_asked_ends_with_a_documented_status_and_nothing_half_written():

@@ -348,7 +348,7 @@ KEYS += "S{p:03}R{c:02}.edf"
 
 @pytest.mark.parametrize(
     ("title", "form", "own"),
-    every(5, product(["id", "patient_id", "case_no", "Patient", "x7"], KEYS.split("|"), [{}, OWN])),
+    every(9, product(["id", "patient_id", "case_no", "Patient", "x7"], KEYS.split("|"), [{}, OWN])),
 )
 def test_keys_that_begin_or_end_with_the_number_of_a_person_are_asked_about(title, form, own):
     frame = keyed(title, form, **own)
