@@ -41,10 +41,8 @@ _OF_A_PERSON = (*_FOR_LIFE, "age")
 NEARLY_ALL = 0.9
 _ZERO = r"^0([.,]0*)?$"
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
-MOST_LAST = 20
-"""Rows at the end of a table among which statistics of those above them stand."""
-MOST_COMPUTED = 10
-"""Rows at the end of a table that may be computed of those above them."""
+MOST_LAST, MOST_COMPUTED = 20, 10
+"""Rows at the end of a table among which statistics stand, and that may be computed of others."""
 MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 """First rows that may say in other words what columns are, and rows that are compared."""
 TAKE_OUT = "take out of the data what is nobody, then publish"
