@@ -325,7 +325,14 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
             asked=number_text(together["asked"]),
         )
     promised = {name for p in certificate["promises"] for name in p["attributes"]}
-    free = [c["name"] for c in columns if c["role"] == "sensitive" and c["name"] not in promised]
+    sensitive = [c["name"] for c in columns if c["role"] == "sensitive"]
+    if covered := [name for name in sensitive if name in promised]:
+        yield gettext(
+            "Promises about {covered} limit what is learned about a person; whoever knows it"
+            " already may find the person by it",
+            covered=listed(covered),
+        )
+    free = [name for name in sensitive if name not in promised]
     if free:
         yield gettext(
             "No promise was asked for {free}, so it may be learned about a person",
