@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from naive_clustering import Asked
 from peer_cases import hierarchy_of
 from shoal.data.classes import Classes, Closeness, SensitiveColumn
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from shoal.data.hierarchies.hierarchy import Hierarchy
     from shoal.data.ledger_view import LedgerView, Placement
     from shoal.data.linked import Bundles, Templates
-    from shoal.data.matrix import Matrix
-    from shoal.data.partition import Cut, Partition
+    from shoal.data.partition import Cut, Matrix, Partition
     from shoal.data.release import Release
     from shoal.data.room import Room
     from shoal.data.sample import Sample

@@ -27,9 +27,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows

@@ -20,9 +20,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.points import BLOCK, SCALE, sensitive_points
 from shoal.search.targets import Targets

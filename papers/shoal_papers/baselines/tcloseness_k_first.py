@@ -18,8 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.points import BLOCK, CANDIDATES, SCALE
 from shoal.search.targets import Targets

@@ -29,10 +29,9 @@ from shoal.connectors.frames import Frame
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.linked import PEOPLE
-from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
 from shoal.data.option import with_keywords
-from shoal.data.partition import Cut, Partition
+from shoal.data.partition import Cut, Matrix, Partition
 from shoal.data.progress import Progress, no_progress, tell, watched
 from shoal.data.table import Table
 from shoal.data.warnings import warn

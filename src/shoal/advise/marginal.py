@@ -10,9 +10,9 @@ from shoal.auditor.description import policy_sha256
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
 from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
+from shoal.data.partition import Matrix
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table

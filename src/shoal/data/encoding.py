@@ -18,7 +18,6 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding, findings_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import inflected
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import (
     FARTHEST,
     INDISTINCT,
@@ -28,6 +27,7 @@ from shoal.data.numbers import (
     parse_numbers,
     position_unit,
 )
+from shoal.data.partition import Matrix
 from shoal.data.person_names import is_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.sample import Sample, encode_sample

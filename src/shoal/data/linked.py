@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.encoding import EncodedTable
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.data.schema import Schema, Shown
 from shoal.data.table import Table
 

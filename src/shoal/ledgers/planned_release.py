@@ -14,8 +14,7 @@ from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
 from shoal.data.findings import counted_records
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.person_names import same_value
 from shoal.data.row_order import published_order
 from shoal.data.schema import Schema

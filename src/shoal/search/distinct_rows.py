@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.data.classes import Population
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.data.room import IN_MEMORY, Room
 from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms
 from shoal.search.kernels.distinct_rows import number_rows

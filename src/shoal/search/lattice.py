@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.data.classes import Population
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
 from shoal.search.distinct_rows import strides

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.search.kernels import value_chains
 from shoal.search.kernels.closeness import ENOUGH
 from shoal.search.targets import Targets

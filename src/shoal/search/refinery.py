@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Promises, PromiseTerms
 from shoal.search.kernels import near_records, rebuilding
 from shoal.search.kernels.class_promises import LARGEST, ClassPromises

@@ -34,7 +34,7 @@ from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.recoding.recode import find_classes, recode
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard

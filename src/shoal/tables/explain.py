@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.data.regular_files import Json
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.problem import Problem

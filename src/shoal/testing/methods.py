@@ -9,8 +9,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, Population, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut, Partition
+from shoal.data.partition import Cut, Matrix, Partition
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.stream import DROP, HOLD, KINDS, NEW, REUSE, Arrivals, Emissions, Space
 from shoal.errors import InfeasibleError
@@ -30,7 +29,7 @@ from shoal.protocols import (
     StreamPromises,
     StreamPublisher,
 )
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 
 FIELDS = ("seq", "people", "values", "kind", "release", "cluster", "emitted", "made", "lo", "hi")
 RECORDS = 90

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.prefix import Prefix
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import naive_refinement as naive
 from naive_peers import classes_of
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import no_progress
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity

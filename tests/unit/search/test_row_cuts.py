@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.data.room import IN_MEMORY, Room
 from shoal.search import subtrees
 from shoal.search.kernels import rounded_cut

@@ -17,7 +17,7 @@ from shoal.cli.main import status_of
 from shoal.data import cores
 from shoal.data.certificate_shape import shape_findings
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises

@@ -24,8 +24,7 @@ import numpy as np
 
 from shoal.data import option, two_tables
 from shoal.data.classes import SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Bucketizer, Promises
 from shoal.search.points import points_of

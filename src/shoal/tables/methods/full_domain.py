@@ -42,9 +42,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder

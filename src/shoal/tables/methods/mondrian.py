@@ -22,9 +22,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.room import Room, SharedRoom, blocks
 from shoal.protocols import Partitioner, Promises
 from shoal.search import segments, subtrees

@@ -47,9 +47,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.errors import InputError

@@ -19,9 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
