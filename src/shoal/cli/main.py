@@ -27,7 +27,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from shoal.cli import options
-from shoal.connectors.database.address import without_password
+from shoal.connectors.location import without_password
 from shoal.data.language import printable
 from shoal.errors import STOPS, InputError, ShoalError, is_full, system_error
 from shoal.version import VERSION

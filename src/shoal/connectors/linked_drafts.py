@@ -16,10 +16,9 @@ from pathlib import Path
 import polars as pl
 
 from shoal.connectors import files, formats, release_drafts
-from shoal.connectors.database.address import SQLITE, names_table, of_table
 from shoal.connectors.database.tables import check_releases, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.location import PARQUET, Location
+from shoal.connectors.location import PARQUET, SQLITE, Location, names_table, of_table
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.connectors.table_places import catalogue, place_in_folder, place_of_several
 from shoal.data.certificate import Certificate

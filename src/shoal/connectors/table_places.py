@@ -10,19 +10,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shoal.connectors import dialect, formats
-from shoal.connectors.database.address import (
+from shoal.connectors.database.connections import opened
+from shoal.connectors.location import (
     CERTIFICATES,
+    DATABASES,
     POSTGRESQL,
     RELEASES,
     STREAMS,
+    Location,
     TableAddress,
     names_table,
     of_file,
     of_table,
-    parse,
+    parse_address,
 )
-from shoal.connectors.database.connections import opened
-from shoal.connectors.location import DATABASES, Location
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 
@@ -161,7 +162,7 @@ def table_places(
     keys: tuple[ForeignKey, ...] = ()
     views: dict[str, TablePlace] = {}
     if place.is_table and not names_table(place):
-        found = catalogue(parse(of_table(place, PEOPLE)))
+        found = catalogue(parse_address(of_table(place, PEOPLE)))
         places, views = (
             {name: TablePlace(of_table(place, name)) for name in names}
             for names in (found.tables, found.views)

@@ -30,9 +30,9 @@ from shoal.auditor.audit import (
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
 from shoal.connectors import files
-from shoal.connectors.database.address import seen_from
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import GENESIS
+from shoal.connectors.location import seen_from
 from shoal.connectors.outputs import describe_file
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data import cores

@@ -7,11 +7,10 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import RELEASES, parse
 from shoal.connectors.database.release_tables import TableState, state_of
 from shoal.connectors.ledger import CERTIFICATE, COUNTERFEITS, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
-from shoal.connectors.location import Location
+from shoal.connectors.location import RELEASES, Location, parse_address
 from shoal.connectors.outputs import misplaced
 from shoal.errors import InputError, LedgerError
 
@@ -134,7 +133,7 @@ ANEW = (
 
 def table_damage(ledger: Ledger, table: str) -> list[str]:
     """What a table lacks or holds otherwise than its ledger; empty where they are the same."""
-    state = release_tables.state_of(parse(table))
+    state = release_tables.state_of(parse_address(table))
     findings = disagreements(ledger, state, TableNote.read(ledger.private))
     if findings:
         return findings

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 
-from shoal.connectors.database.address import SQLITE, TableAddress
 from shoal.connectors.database.session import DatabaseRefusal, Session
+from shoal.connectors.location import SQLITE, TableAddress
 
 
 class _Snapshot(ExitStack):

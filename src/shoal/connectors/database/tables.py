@@ -16,18 +16,19 @@ from dataclasses import dataclass
 import polars as pl
 from polars import selectors
 
-from shoal.connectors import delimited, location
+from shoal.connectors import delimited
 from shoal.connectors.database import session as sql
-from shoal.connectors.database.address import (
+from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
+from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.location import (
     CERTIFICATES,
     RELEASES,
     STREAMS,
     TableAddress,
+    is_taken,
     require_whole,
 )
-from shoal.connectors.database.connections import opened
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
-from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, PartyError
 
@@ -256,7 +257,7 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
     if not is_release or certificate is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise location.is_taken(where, "table")
+        raise is_taken(where, "table")
     if not _has_hash(session, address, table, sha256):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
