@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.taxonomy import Span, Taxonomy
+from shoal.data.schema import Span, Taxonomy
 from shoal.fusion.ground import Ground
 
 

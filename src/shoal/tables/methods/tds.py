@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.data.option import parameter
 from shoal.data.partition import Cut, Matrix
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search import distinct_rows, segments
