@@ -44,12 +44,18 @@ from shoal.fusion.ground import (
     REFUSED,
     VALID,
     Ground,
+    LocalCut,
+    best_cut,
+    fits,
+    hull,
+    is_node,
     pack,
     packed_size,
+    parts_hold,
+    parts_of,
     unfit,
     unpack_all,
 )
-from shoal.fusion.local_groups import LocalCut, best_cut, fits, hull, is_node, parts_hold, parts_of
 from shoal.protocols import FusionMethod
 
 _NUMBER = struct.Struct("<I")
