@@ -1,5 +1,5 @@
-"""Tables of invented people, to be published beforehand: to compile for this machine what a verb would
-compile when it first runs, and to watch what a table of the size and the shape of a real one costs.
+"""Invented tables, to be published beforehand: small ones, to compile for this machine what a verb
+would compile when it first runs; and others of the size and the shape of real ones, to be watched.
 
 A kernel is compiled for the types it is called with, so small tables of invented people are
 published with each method: over orders and over hierarchies, with repeated people and without,

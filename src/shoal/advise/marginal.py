@@ -26,7 +26,7 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem, Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
-from shoal.tables.explain import neighbourhood
+from shoal.tables.global_recoding import neighbourhood
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
 SCHEMA = "shoal.marginal/1"

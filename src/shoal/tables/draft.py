@@ -39,7 +39,7 @@ from shoal.search.segments import repair
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
     from shoal.auditor.audit import AuditResult
-    from shoal.tables.plan import Plan
+    from shoal.tables.global_recoding import Plan
 
 
 # what few publications ask for is imported where it is done
@@ -229,7 +229,7 @@ def _decide_recoding(
         if explained:
             raise InputError(_no_explanation(problem))
         return RecodingDecision(classes, seconds, method, {})
-    from shoal.tables.plan import Plan
+    from shoal.tables.global_recoding import Plan
 
     cut = classes
     suppressed_count = int((cut.round_of_record() < 0).sum())
@@ -237,7 +237,7 @@ def _decide_recoding(
     saved = Plan.of(cut, bound.encoded.attributes, bound.schema.render, method)
     extras = {}
     if explained:
-        from shoal.tables.explain import explain
+        from shoal.tables.global_recoding import explain
 
         progress("asking what would be cheaper")
         extras["explanation"] = explain(matrix, whole_table, cut, problem)
@@ -253,7 +253,7 @@ def _no_explanation(problem: Problem) -> str:
 
 def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     """The table recoded by a plan that another one gave."""
-    from shoal.tables.plan import apply_plan
+    from shoal.tables.global_recoding import apply_plan
 
     started = time.process_time()
     recoding, reasons, stated = apply_plan(plan, bound)
