@@ -21,7 +21,7 @@ import polars as pl
 import yaml
 
 from shoal.connectors import files
-from shoal.connectors.distinct_lines import lines_of
+from shoal.connectors.record_ends import lines_of
 from shoal.connectors.table_places import place_in_folder
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.numba_kernels import always
