@@ -26,7 +26,7 @@ from killed_appends import Killed, killed_at
 from postgres_server import PASSWORD, USER, lose_a_commit, server
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
-from shoal.auditor.ledger.export import ledger_table, verify_ledger
+from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.connections import opened

@@ -226,8 +226,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
 def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
     """Audits a whole ledger, and tries attacks on its newest release; the exit status."""
     from shoal.attacks.run.attack import audit_ledger
-    from shoal.auditor.ledger.export import check_outside
     from shoal.auditor.ledger.history import write_audit
+    from shoal.auditor.ledger.release_view import check_outside
     from shoal.connectors.location import Location
 
     ledger, output, report = asked.ledger, asked.output, run.report

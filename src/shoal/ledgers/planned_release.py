@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger.export import parts_of, table_as_of
-from shoal.auditor.ledger.release_view import ReleaseReading
+from shoal.auditor.ledger.release_view import ReleaseReading, parts_of, table_as_of
 from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
 from shoal.data.findings import counted_records

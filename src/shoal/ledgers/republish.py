@@ -14,7 +14,7 @@ from typing import Any, Generic, cast
 
 import polars as pl
 
-from shoal.auditor.ledger.export import check_outside, disagreements
+from shoal.auditor.ledger.release_view import check_outside, disagreements
 from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files, outputs
