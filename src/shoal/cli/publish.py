@@ -27,7 +27,7 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
     or nothing if a promise fails.
     """
     from shoal.connectors.location import Location
-    from shoal.data.two_tables import sensitive_path
+    from shoal.data.recoding import sensitive_path
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.reports.metadata import outdated_metadata
     from shoal.tables.publish import publish_file

@@ -23,9 +23,9 @@ from shoal.connectors.dialect import Dialect
 from shoal.connectors.location import SQLITE, Location, parse_address
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.numbers import PLAIN, Notation
+from shoal.data.recoding import sensitive_path
 from shoal.data.regular_files import Json, is_packed, is_pipe
 from shoal.data.schema import Render
-from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 
 

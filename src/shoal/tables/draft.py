@@ -21,13 +21,12 @@ from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.partition import Cut, Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.recoding import GlobalRecoding
+from shoal.data.recoding import SENSITIVE, GlobalRecoding, TwoTables
 from shoal.data.regular_files import Json
 from shoal.data.release import Release
 from shoal.data.row_order import published_order
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.two_tables import SENSITIVE, TwoTables
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bind
