@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import quoted, rows_as_text
+from shoal.connectors.database.tables import opened
 from shoal.connectors.location import parse_address
 
 

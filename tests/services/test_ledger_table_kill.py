@@ -29,9 +29,9 @@ from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.release_tables import ListedRelease, list_release, listed_releases
+from shoal.connectors.database.tables import opened
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.location import parse_address
 from shoal.errors import InputError, LedgerError, PartyError

@@ -19,7 +19,7 @@ import shoal as library
 from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.tables import opened
 from shoal.connectors.dialect import Reading
 from shoal.connectors.location import parse_address
 from shoal.connectors.outputs import certificate_beside

@@ -14,9 +14,9 @@ from postgres_server import Server, server
 from republish_cases import POLICY, wearers
 from shoal.cli.main import status_of
 from shoal.connectors import files
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.session import SOURCE
+from shoal.connectors.database.tables import opened
 from shoal.connectors.location import parse_address
 from shoal.errors import InputError, PartyError
 

@@ -9,7 +9,7 @@ import pytest
 
 from postgres_server import PASSWORD, USER, Server, server
 from republish_cases import POLICY, wearers
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.tables import opened
 from shoal.connectors.location import parse_address
 
 LISTS = ("shoal_certificates", "shoal_streams", "shoal_releases")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shoal.connectors import dialect, formats
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.tables import opened
 from shoal.connectors.location import (
     CERTIFICATES,
     DATABASES,

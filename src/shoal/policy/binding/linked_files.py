@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from shoal.connectors.database.connections import one_snapshot
+from shoal.connectors.database.tables import one_snapshot
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.release_drafts import WrittenDraft
