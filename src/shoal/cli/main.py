@@ -42,9 +42,9 @@ PANELS = {
     },
     "Prepare": dict.fromkeys(("policy", "hierarchies", "profile", "compare"), "policy"),
     "Check": {
-        "audit": "audit",
+        "audit": "publish",
         "verify": "verify",
-        "attack": "audit",
+        "attack": "publish",
         "stream-status": "republish",
         "ledger": "republish",
     },
