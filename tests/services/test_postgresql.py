@@ -21,9 +21,9 @@ from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened
 from shoal.connectors.dialect import Reading
+from shoal.connectors.linked_tables import ForeignKey, table_places
 from shoal.connectors.location import parse_address
 from shoal.connectors.outputs import certificate_beside
-from shoal.connectors.table_places import ForeignKey, table_places
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked

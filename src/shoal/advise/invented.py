@@ -21,8 +21,8 @@ import polars as pl
 import yaml
 
 from shoal.connectors import files
+from shoal.connectors.linked_tables import place_in_folder
 from shoal.connectors.record_ends import lines_of
-from shoal.connectors.table_places import place_in_folder
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.numba_kernels import always
 from shoal.data.progress import Progress, no_progress, tell

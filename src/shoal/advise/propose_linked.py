@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.advise.propose import LookedAt, ProposedColumn
 from shoal.connectors.files import SourceFile, beginning, read
-from shoal.connectors.table_places import ForeignKey, TablePlace, TablePlaces
+from shoal.connectors.linked_tables import ForeignKey, TablePlace, TablePlaces
 from shoal.data.column_words import words_of
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE

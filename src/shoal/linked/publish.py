@@ -17,7 +17,7 @@ from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, described_output
 from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.formats import Format
-from shoal.connectors.linked_drafts import LinkedOutput
+from shoal.connectors.linked_tables import LinkedOutput
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTables, Templates

@@ -25,7 +25,7 @@ from shoal.advise.propose_linked import (
 )
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
-from shoal.connectors.table_places import TablePlace, table_places
+from shoal.connectors.linked_tables import TablePlace, table_places
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.linked import PEOPLE

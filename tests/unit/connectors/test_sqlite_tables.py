@@ -16,9 +16,9 @@ from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened, rows_sha256
+from shoal.connectors.linked_tables import TablePlaces, table_places
 from shoal.connectors.location import parse_address, without_password
 from shoal.connectors.outputs import certificate_beside, check_not_read
-from shoal.connectors.table_places import TablePlaces, table_places
 from shoal.data import regular_files
 from shoal.errors import InputError, PartyError, PromiseError
 

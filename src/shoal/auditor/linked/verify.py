@@ -8,8 +8,8 @@ from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
+from shoal.connectors.linked_tables import table_places
 from shoal.connectors.location import Location, names_table
-from shoal.connectors.table_places import table_places
 from shoal.data.certificate import Certificate, is_close
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from shoal.connectors.database.tables import one_snapshot
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
+from shoal.connectors.linked_tables import place_of_several, table_places
 from shoal.connectors.release_drafts import WrittenDraft
-from shoal.connectors.table_places import place_of_several, table_places
 from shoal.data.linked import PEOPLE
 from shoal.data.person_names import warn_of_nobody, without_nobody
 from shoal.data.table import Table

@@ -8,8 +8,8 @@ import pytest
 
 import linked_cases
 from shoal.connectors import files
+from shoal.connectors.linked_tables import ForeignKey, TablePlace, is_several, table_places
 from shoal.connectors.location import of_table, parse_address, without_password
-from shoal.connectors.table_places import ForeignKey, TablePlace, is_several, table_places
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
