@@ -1,9 +1,9 @@
-"""Global recoding on distinct rows: a search that does not grow with the records.
+"""Searches on less than a table: on its distinct rows or some of its records; promises asked so.
 
 Records that agree in every quasi-identifier show the same cells under any global recoding, so a
-search looks at one row for all of them, and counts it as often as they are. The classes, their
-sizes, what they cost and their order are those of the records. Promises beyond counts of people are
-asked of the records.
+search looks at one row for all of them, and counts it as often as they are: it does not grow with
+the records. The classes, their sizes, what they cost and their order are those of the records.
+Promises beyond counts of people are asked of the records.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.classes import Population
+from shoal.data.classes import Closeness, Population, SensitiveColumn
 from shoal.data.partition import Cut, Matrix
 from shoal.data.room import IN_MEMORY, Room
 from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms
@@ -181,3 +181,55 @@ class RowPromises(Promises):
     ) -> np.ndarray:
         shown = {name: codes[self._row_of] for name, codes in (quasi or {}).items()}
         return self._promises.holds(labels[self._row_of], count, shown or None, population or None)
+
+
+class PartPromises(Promises):
+    """Promises asked about some of the records of a table, for searches that go on with the rest."""
+
+    def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
+        self.k = promises.k
+        self.needs_more_than_k = promises.needs_more_than_k
+        self._promises = promises
+        self._rows = rows
+        self._records = records
+
+    @property
+    def terms(self) -> tuple[PromiseTerms, ...]:
+        return self._promises.terms
+
+    @property
+    def sensitive(self) -> Mapping[str, SensitiveColumn]:
+        """The sensitive columns of these records."""
+        whole = self._promises.sensitive.items()
+        return {name: replace(column, codes=column.codes[self._rows]) for name, column in whole}
+
+    @property
+    def closeness(self) -> tuple[Closeness, ...]:
+        """As of the whole table, for these records."""
+        return tuple(
+            replace(target, column=replace(target.column, codes=target.column.codes[self._rows]))
+            for target in self._promises.closeness
+        )
+
+    @property
+    def qids(self) -> tuple[AnonymityRequirement, ...]:
+        return self._promises.qids
+
+    def holds(
+        self,
+        labels: np.ndarray,
+        count: int,
+        quasi: Mapping[str, np.ndarray] | None = None,
+        population: Mapping[str, Population] | None = None,
+    ) -> np.ndarray:
+        return self._promises.holds(
+            self._whole(labels, -1),
+            count,
+            {name: self._whole(codes, 0) for name, codes in (quasi or {}).items()},
+        )
+
+    def _whole(self, values: np.ndarray, rest: int) -> np.ndarray:
+        """The values carried to all records."""
+        whole = np.full(self._records, rest, dtype=values.dtype)
+        whole[self._rows] = values
+        return whole

@@ -24,11 +24,11 @@ from shoal.data.classes import Closeness
 from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
+from shoal.search.distinct_rows import PartPromises
 from shoal.search.efforts import ASKED_RECORDS
 from shoal.search.kernels import nearest_class, rounded_cut
 from shoal.search.refinery import Refinery, Search
 from shoal.search.segments import costs_of, loss_of, repair
-from shoal.search.targets import PartPromises
 from shoal.tables.kernels.deal import deal
 from shoal.tables.methods.lattice_peeling import RULES
 from shoal.tables.methods.rounded_partition import EXACT_ROWS

@@ -32,9 +32,9 @@ from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
+from shoal.search.distinct_rows import PartPromises
 from shoal.search.points import points_of
 from shoal.search.segments import losses_of, repair, span_costs
-from shoal.search.targets import PartPromises
 
 Round = tuple[np.ndarray, Panel]
 """(n,) int32, the group that each record is published with, -1 for none; the panel after it."""

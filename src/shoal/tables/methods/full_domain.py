@@ -48,9 +48,9 @@ from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search import distinct_rows, segments
+from shoal.search.distinct_rows import PartPromises
 from shoal.search.lattice import Lattice, NodeScore, account, levels_given
 from shoal.search.lattice_costs import METRICS, Node, NodeGroups
-from shoal.search.targets import PartPromises
 
 LARGEST = 2_000_000  # nodes that are searched one and all
 SEARCHES = ("auto", "optimal", "bottom-up", "top-down")
