@@ -27,7 +27,7 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness as Promise
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 from shoal.search.segments import repair
 from shoal.tables.methods.mdav import Mdav
 from shoal.tables.methods.tcloseness import TClosenessByExchange as Ours

@@ -17,9 +17,8 @@ import numpy as np
 
 from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import BLOCK, blocks_of, points_of
+from shoal.search.clustering import BLOCK, blocks_of, points_of, targets_of
 from shoal.search.segments import costs_of, require_people
-from shoal.search.targets import targets_of
 from shoal_papers.baselines.kernels import greedy_clusters
 
 

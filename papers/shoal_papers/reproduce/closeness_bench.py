@@ -29,7 +29,7 @@ from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.recoding.recode import recode
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 from shoal.search.segments import repair
 from shoal.tables.methods.tcloseness_kmeanspp import squared_error
 from shoal_papers.reproduce.data_sets import census

@@ -184,7 +184,7 @@ class RowPromises(Promises):
 
 
 class PartPromises(Promises):
-    """Promises asked about some of the records of a table, for searches that go on with the rest."""
+    """Promises asked about some records of a table, for searches that go on with the rest."""
 
     def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
         self.k = promises.k

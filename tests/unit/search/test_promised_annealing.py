@@ -18,13 +18,13 @@ from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
 from shoal.search import refinery
+from shoal.search.clustering import Targets
 from shoal.search.efforts import Effort
 from shoal.search.kernels import rebuilding
 from shoal.search.kernels.slots import SlotClasses
 from shoal.search.refinement import bound_records, promised_search, refine
 from shoal.search.refinery import NOISE, Search, asked_of
 from shoal.search.segments import loss_of
-from shoal.search.targets import Targets
 from unit.search.test_refinement import NOBODY, classed, members_of, prepared
 
 PAY, ILL = 5, 3

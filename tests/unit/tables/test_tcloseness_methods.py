@@ -16,7 +16,7 @@ from sample_policies import content_of
 from shoal.data.classes import SensitiveColumn
 from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
-from shoal.search.points import blocks_of, points_of, principal
+from shoal.search.clustering import blocks_of, points_of, principal
 from shoal.search.segments import loss_of, repair
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.mdav import Mdav

@@ -32,10 +32,9 @@ from shoal.data.partition import Matrix, Partition
 from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import Promises, Republisher
+from shoal.search.clustering import BLOCK, people_of, points_of, rows_of_blocks, targets_for
 from shoal.search.kernels import nearest_class
-from shoal.search.points import BLOCK, people_of, points_of, rows_of_blocks
 from shoal.search.segments import lowest_nodes, repair, require_people
-from shoal.search.targets import targets_for
 
 PAPER = "paper"
 NEAREST, LEAST_LOSS = "nearest-mean", "least-loss"

@@ -35,7 +35,7 @@ from shoal.data.partition import Matrix
 from shoal.errors import ANOTHER_LEDGER, InfeasibleError, InputError
 from shoal.ledgers.kernels import exchange_values
 from shoal.protocols import Promises, Republisher
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 
 EXCHANGE, REGROUP = "exchange", "regroup"
 

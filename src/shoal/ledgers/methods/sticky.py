@@ -32,8 +32,8 @@ from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
+from shoal.search.clustering import points_of
 from shoal.search.distinct_rows import PartPromises
-from shoal.search.points import points_of
 from shoal.search.segments import losses_of, repair, span_costs
 
 Round = tuple[np.ndarray, Panel]

@@ -27,7 +27,7 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Bucketizer, Promises
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 from shoal.tables.kernels.buckets import largest_buckets, nearest_of_buckets
 
 

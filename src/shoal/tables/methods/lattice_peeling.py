@@ -40,6 +40,7 @@ from shoal.data.option import parameter
 from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises, SearchingPartitioner
+from shoal.search.clustering import Targets, targets_of
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
 from shoal.search.segments import (
@@ -51,7 +52,6 @@ from shoal.search.segments import (
     split_by_level,
     tiles,
 )
-from shoal.search.targets import Targets, targets_of
 from shoal.tables.kernels import peeling
 from shoal.tables.methods.rounded_partition import EXACT_ROWS, Exchange
 
