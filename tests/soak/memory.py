@@ -24,7 +24,7 @@ from shoal.data import coded_table, room
 from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
 from shoal.samples import patients
-from shoal.search import subtrees
+from shoal.search import large_tables
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
@@ -38,7 +38,7 @@ SMALL = {  # every table is too large for memory, and is worked on in many parts
     (room, "BLOCK"): 700,
     (coded_files, "SEGMENT"): 900,
     (coded_table, "CLASSES"): 50,
-    (subtrees, "GRAIN"): 600,
+    (large_tables, "GRAIN"): 600,
     (rounded_cut, "LISTED"): 0,
 }
 QUASI = {"age": {"domain": [0, 100]}, "sex": {}, "zip": {"hierarchy": {"prefix": 5}}}

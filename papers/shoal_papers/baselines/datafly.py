@@ -25,7 +25,7 @@ from shoal.data.option import parameter
 from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, Recoder
-from shoal.search.distinct_rows import on_distinct_rows
+from shoal.search.large_tables import on_distinct_rows
 from shoal.search.lattice import Lattice, account
 from shoal.search.segments import require_people
 

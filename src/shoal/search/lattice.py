@@ -18,8 +18,8 @@ from shoal.data.classes import Population
 from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
-from shoal.search.distinct_rows import strides
 from shoal.search.kernels import distinct_rows as kernel
+from shoal.search.large_tables import strides
 from shoal.search.lattice_costs import GEOMETRIC, LatticeCosts, Levels, Node, NodeGroups
 
 

@@ -38,7 +38,7 @@ from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, infeasible_promises
 from shoal.protocols import ColumnPartitioner
 from shoal.recoding.recode import NOTHING_SHOWN
-from shoal.search.distinct_rows import WORTHWHILE, rows_within
+from shoal.search.large_tables import WORTHWHILE, rows_within
 from shoal.tables.draft import RecodedDraft
 
 ROWS_SHARE, ROW_BYTES = 4, 16

@@ -24,9 +24,9 @@ from shoal.data.classes import Closeness
 from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
-from shoal.search.distinct_rows import PartPromises
 from shoal.search.efforts import ASKED_RECORDS
 from shoal.search.kernels import nearest_class, rounded_cut
+from shoal.search.large_tables import PartPromises
 from shoal.search.refinery import Refinery, Search
 from shoal.search.segments import costs_of, loss_of, repair
 from shoal.tables.kernels.deal import deal

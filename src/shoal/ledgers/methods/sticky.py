@@ -33,7 +33,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
 from shoal.search.clustering import points_of
-from shoal.search.distinct_rows import PartPromises
+from shoal.search.large_tables import PartPromises
 from shoal.search.segments import losses_of, repair, span_costs
 
 Round = tuple[np.ndarray, Panel]

@@ -24,7 +24,7 @@ from shoal.data.partition import Cut, Matrix
 from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search import distinct_rows, segments
+from shoal.search import large_tables, segments
 from shoal.search.specialization import SCORES, Candidates, Specialization
 
 
@@ -44,7 +44,7 @@ class TopDownSpecialization(Recoder):
         choices=SCORES,
     )
 
-    @distinct_rows.on_distinct_rows(with_label=True)
+    @large_tables.on_distinct_rows(with_label=True)
     def cut(
         self,
         matrix: Matrix,
