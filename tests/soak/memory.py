@@ -19,7 +19,6 @@ from unittest.mock import patch
 
 from shoal.auditor import in_parts
 from shoal.auditor.verify import verify
-from shoal.connectors import coded_files
 from shoal.data import coded_table, room
 from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
@@ -36,7 +35,7 @@ SMALL = {  # every table is too large for memory, and is worked on in many parts
     (past_memory, "HELD_BYTES"): 1e9,
     (in_parts, "RECORD_BYTES"): 100,
     (room, "BLOCK"): 700,
-    (coded_files, "SEGMENT"): 900,
+    (coded_table, "SEGMENT"): 900,
     (coded_table, "CLASSES"): 50,
     (large_tables, "GRAIN"): 600,
     (rounded_cut, "LISTED"): 0,

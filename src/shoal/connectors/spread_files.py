@@ -17,7 +17,7 @@ import polars as pl
 from shoal.connectors import coded_files, dialect, files, parquet_parts, release_drafts
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
-from shoal.data.coded_table import Blank, CodedTable, ShownColumn
+from shoal.data.coded_table import TEXT_BYTES, Blank, CodedTable, ShownColumn, require_few
 from shoal.data.room import Room, SharedRoom, blocks, new_file
 from shoal.data.table import Column
 from shoal.errors import InputError
@@ -91,8 +91,8 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
     name = of_parts[0].name
     texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
     cells = pl.concat(texts).unique().sort()
-    held = int(cells.str.len_bytes().sum()) + coded_files.TEXT_BYTES * len(cells)
-    coded_files.require_few(name, f"{len(cells)} different texts", held, room.limit)
+    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
+    require_few(name, f"{len(cells)} different texts", held, room.limit)
     enum = pl.Enum(cells)
     dtype = np.min_scalar_type(max(len(cells) - 1, 0))
     codes = room.array(records, dtype)
