@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.certificate_shape import SizesReport
-from shoal.data.findings import AttributeFinding, Fault, finding_about
+from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import INDISTINCT, fall_together, parse_numbers
 from shoal.data.person_names import same_texts, same_value, same_values, values_of
@@ -394,24 +394,3 @@ def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
     if attribute.kind is Kind.ORDINAL:
         return attribute.places(column.texts), "ordered", "missing from its order"
     return values_of(column).astype(np.float64), "equal", ""
-
-
-def values_of_nobody(
-    sensitive: Mapping[str, SensitiveColumn], designated: Iterable[tuple[str, str, Sequence[str]]]
-) -> list[AttributeFinding]:
-    """Designated values that nobody has nor could have: a misspelt one would protect nothing.
-
-    designated: the model of a promise, an attribute of it, and its values of that.
-    """
-    findings = []
-    for model, name, values in designated:
-        if not values or name not in sensitive:
-            continue
-        lost = tuple(value for value in values if sensitive[name].code_of(value) is None)
-        if lost:
-            message = (
-                f"promise '{model}': {len(lost)} of its designated values occur in no record of"
-                f" '{name}' as they are written; correct them, or leave them out"
-            )
-            findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
-    return findings
