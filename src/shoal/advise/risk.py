@@ -18,13 +18,12 @@ from shoal.auditor.linked.labels import Exposure, exposures, view_of
 from shoal.connectors.files import write_table
 from shoal.data import notebook, person_names
 from shoal.data.certificate_shape import SampleReport
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Sample, encode_sample
 from shoal.data.encoding import without_subject
 from shoal.data.linked import LinkedTables
 from shoal.data.numbers import parse_numbers
 from shoal.data.option import require_whole
 from shoal.data.progress import Progress, no_progress, tell
-from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError

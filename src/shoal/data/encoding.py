@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.data import cores
+from shoal.data.classes import Sample, encode_sample
 from shoal.data.findings import AttributeFinding, findings_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import inflected
@@ -30,7 +31,6 @@ from shoal.data.numbers import (
 from shoal.data.partition import Matrix
 from shoal.data.person_names import is_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
