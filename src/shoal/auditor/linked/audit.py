@@ -28,10 +28,10 @@ from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding import linked_files
-from shoal.policy.binding.linked import bound_linked, elements_of
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSources
 from shoal.policy.consistency import build_promise
-from shoal.policy.linked import attributes_of
+from shoal.policy.linked import attributes_of, elements_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem, Problem

@@ -4,22 +4,31 @@ Rows whose parent is missing, keys that are there twice and rows about two peopl
 are all that a single table may have; they are listed at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 
 import numpy as np
 import polars as pl
 
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables, parents_of
+from shoal.data.linked import (
+    ANCHOR,
+    PEOPLE,
+    LinkedRows,
+    LinkedTables,
+    day_number,
+    parents_of,
+    places_of,
+    starts_of,
+)
 from shoal.data.numbers import map_cells
 from shoal.data.person_names import is_nobody, names_of
-from shoal.data.table import Table, as_text
+from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.linked import DeclaredTable
+from shoal.policy.linked import DeclaredTable, elements_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
 
@@ -161,14 +170,6 @@ def _rows(rows: np.ndarray) -> str:
     return "1 row belongs" if len(rows) == 1 else f"{len(rows)} rows belong"
 
 
-def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
-    """(n,) int64, where each asked key first stands among keys, -1 where it does not."""
-    known = pl.DataFrame({"key": keys}).with_row_index("at").unique("key", keep="first")
-    asked_keys = pl.DataFrame({"key": asked})
-    found = asked_keys.join(known, on="key", how="left", maintain_order="left")["at"]
-    return found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
-
-
 def _repeated_keys(one: GroupedTable, model: PolicyModel) -> list[str]:
     assert one.declared.key is not None
     column = one.table.frame[one.declared.key]
@@ -220,29 +221,6 @@ def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) 
     return GroupedTable(
         declared, table, starts_of(parents, above.table.records), above.source[parents]
     )
-
-
-def elements_of(
-    declared: DeclaredTable, above: Table, none: Iterable[str]
-) -> tuple[Table, np.ndarray]:
-    """The elements of the sets in a column, as often as they are written, and (n,) the row of each;
-    those in `none` are none.
-    """
-    (column,) = declared.attributes
-    assert declared.separator is not None
-    cells = as_text(above.frame[column])
-    parted = (
-        pl.DataFrame({"row": np.arange(len(cells)), "cell": cells.str.split(declared.separator)})
-        .explode("cell")
-        .with_columns(pl.col("cell").str.strip_chars())
-        .filter(~pl.col("cell").is_in(["", *none]))
-    )
-    return Table(parted.select(pl.col("cell").alias(column))), parted["row"].to_numpy()
-
-
-def starts_of(parents: np.ndarray, count: int) -> np.ndarray:
-    """(count + 1,) int64, where the rows of each parent start. parents: ascending."""
-    return np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=count))))
 
 
 # Dates as days: from the person's anchor, if there is one.
@@ -341,14 +319,6 @@ def _far_dates(one: GroupedTable, column: str, days: pl.Series, anchors: pl.Seri
         if rows
         else []
     )
-
-
-def day_number(text: str) -> str | None:
-    """The day of an ISO date or time stamp, 1 for 0001-01-01; None where it is none."""
-    try:
-        return str(datetime.fromisoformat(text.strip()).toordinal())
-    except ValueError:
-        return None
 
 
 def _anchors(days: pl.Series, person: np.ndarray, people: GroupedTable) -> pl.Series:
