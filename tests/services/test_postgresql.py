@@ -25,8 +25,7 @@ from shoal.connectors.linked_tables import ForeignKey, table_places
 from shoal.connectors.location import parse_address
 from shoal.connectors.outputs import certificate_beside
 from shoal.errors import InputError, PartyError
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.problem import LinkedProblem
 
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'

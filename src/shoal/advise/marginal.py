@@ -9,6 +9,7 @@ from shoal.advise.propose import percent
 from shoal.auditor.description import policy_sha256
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
+from shoal.connectors.linked_tables import LinkedSource
 from shoal.data.classes import Classes
 from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
@@ -19,7 +20,7 @@ from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import MeasuredDraft, measured_draft
 from shoal.policy.binding.files import Source
-from shoal.policy.binding.linked_files import LinkedSource, read_linked
+from shoal.policy.binding.linked import read_linked
 from shoal.policy.binding.table import bound_table
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy, PolicyLike

@@ -24,7 +24,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.linked_files import ONE_ROW_EACH
+from shoal.policy.binding.linked import ONE_ROW_EACH
 from shoal.policy.loading import one_line, read_options, reading_of
 from shoal.policy.model import ReadOptions, header_of
 from shoal.policy.policy import Policy

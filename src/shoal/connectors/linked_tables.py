@@ -15,12 +15,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
 from shoal.connectors import dialect, files, formats, release_drafts
 from shoal.connectors.database.tables import check_releases, opened, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
+from shoal.connectors.frames import Frame
 from shoal.connectors.location import (
     CERTIFICATES,
     DATABASES,
@@ -78,6 +80,12 @@ CERTIFICATE = "certificate.json"
 """The certificate of linked tables, in their folder."""
 LONGEST = 31
 """Characters of a sheet's name."""
+
+
+LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
+"""A folder, a workbook or a database of several tables, the file of people, or by the name of each
+table its file or frame.
+"""
 
 
 @dataclass(frozen=True)

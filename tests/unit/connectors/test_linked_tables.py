@@ -11,8 +11,7 @@ from shoal.connectors import files
 from shoal.connectors.linked_tables import ForeignKey, TablePlace, is_several, table_places
 from shoal.connectors.location import of_table, parse_address, without_password
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 

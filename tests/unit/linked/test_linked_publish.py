@@ -25,8 +25,7 @@ from shoal.errors import InputError, PromiseError
 from shoal.linked import publish as job
 from shoal.linked.recode import DraftTable
 from shoal.linked.templates import LinkedPromises, bundles_of
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution

@@ -16,7 +16,7 @@ from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
 from shoal.data.regular_files import Json
 from shoal.errors import InputError
-from shoal.policy.binding.linked_files import LinkedSources
+from shoal.policy.binding.linked import LinkedSources
 
 MEASURED = ("promises", "people", "counted", "classes", "subjects", "together", "risk")
 """What an audit finds again in the files alone."""
