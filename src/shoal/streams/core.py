@@ -23,9 +23,8 @@ from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
 from shoal.recoding.recode import pseudonyms
+from shoal.streams.clusters import BoundToStream, ClusterTexts
 from shoal.streams.gate import Gate, Passed
-from shoal.streams.promises import BoundToStream
-from shoal.streams.render import ClusterTexts
 
 POSITION, PERSON = "\0position", "\0person"
 """Columns of what is held that no source can name: where a record stood, and whose it is."""
