@@ -35,20 +35,6 @@ OF_TABLES = "certificate.json"
 CERTIFICATE = ".certificate.json"
 STEPS = PARQUET
 """Ends the name of a stream's folder, whose files are committed by its checkpoint."""
-SQLITE, POSTGRESQL = "sqlite", "postgresql"
-_KINDS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
-_SCHEME = re.compile(r"(sqlite|postgres|postgresql)://", re.IGNORECASE)
-_SHORT = re.compile(r"-[A-Za-z]")
-_HOSTS = re.compile(r"(\[[^\]@]*\]|[^:@\[\]]*)(:\d*)?")
-_OWN = ("table", "schema", "order", "release")
-_RELEASE = re.compile(r"[1-9][0-9]{0,8}")
-_SECRET = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-CERTIFICATES = "shoal_certificates"
-STREAMS = "shoal_streams"
-RELEASES = "shoal_releases"
-
-_secrets: dict[str, str] = {}
-"""Passwords that stood on the command line, by the address without them: for this process alone."""
 
 
 def is_taken(where: str, kind: str) -> InputError:
@@ -224,6 +210,25 @@ class Location(str):
                 return f"{bare}/{inside}"
         is_new = self.is_folder and not Path(beside).is_file()
         return f"{bare}/{MANIFEST}" if is_new and Path(bare).suffix != STEPS else beside
+
+
+# A table in a database, and its name without the password.
+
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+_KINDS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL}
+_SCHEME = re.compile(r"(sqlite|postgres|postgresql)://", re.IGNORECASE)
+_SHORT = re.compile(r"-[A-Za-z]")
+_HOSTS = re.compile(r"(\[[^\]@]*\]|[^:@\[\]]*)(:\d*)?")
+_OWN = ("table", "schema", "order", "release")
+_RELEASE = re.compile(r"[1-9][0-9]{0,8}")
+_SECRET = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+CERTIFICATES = "shoal_certificates"
+STREAMS = "shoal_streams"
+RELEASES = "shoal_releases"
+
+_secrets: dict[str, str] = {}
+"""Passwords that stood on the command line, by the address without them: for this process alone."""
 
 
 @dataclass(frozen=True)

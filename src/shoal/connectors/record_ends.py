@@ -24,16 +24,6 @@ WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)
 QUOTE = 34
 BREAK = 10
 RETURN = 13
-LEAST_TEXT = 1 << 24
-"""Bytes of a text below which it is parsed as soon."""
-CHUNK = 1 << 20
-"""Bytes that are looked at at once; the names of the columns must end in the first of them."""
-LONGEST_LINE = 1 << 12
-"""Bytes of the longest line."""
-MOST_LINES = 1 << 24
-"""Different lines that are known, however long a text of short lines is: they take 500 MB."""
-MOST_DIFFERENT = 0.3
-"""The share of the first lines that may differ: more are parsed as soon as they are told apart."""
 
 
 @uncompiled_up_to(lambda text, *_: len(text))
@@ -359,6 +349,18 @@ def first_end(text: bytes) -> int:
 
 
 # Text whose lines repeat: each different line is parsed once, however often it stands there.
+
+
+LEAST_TEXT = 1 << 24
+"""Bytes of a text below which it is parsed as soon."""
+CHUNK = 1 << 20
+"""Bytes that are looked at at once; the names of the columns must end in the first of them."""
+LONGEST_LINE = 1 << 12
+"""Bytes of the longest line."""
+MOST_LINES = 1 << 24
+"""Different lines that are known, however long a text of short lines is: they take 500 MB."""
+MOST_DIFFERENT = 0.3
+"""The share of the first lines that may differ: more are parsed as soon as they are told apart."""
 
 
 class DistinctLines(NamedTuple):
