@@ -1,6 +1,6 @@
 """A table bound to its policy: encoded once, with every finding listed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
-from shoal.data.encoding import EncodedTable, encode, encode_attribute, encode_populations
-from shoal.data.findings import AttributeFinding, Fault, listed_rows
+from shoal.data.classes import Classes, encode_sensitive_columns
+from shoal.data.encoding import (
+    EncodedTable,
+    encode,
+    encode_attribute,
+    encode_populations,
+    values_of_nobody,
+)
+from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import observed_domain, parse_numbers
@@ -81,7 +87,7 @@ def bind(table: Table, policy: Policy, counts: bool = True) -> tuple[BoundTable 
     encoded, unfit = encode(table, schema)
     sensitive, strange = encode_sensitive_columns(table, schema, problem.earlier)
     designated = [(p.model, n, p.designated) for p in problem.promises for n in p.attributes]
-    findings = [*unfit, *strange, *_values_of_nobody(sensitive, designated)]
+    findings = [*unfit, *strange, *values_of_nobody(sensitive, designated)]
     if encoded is None or findings:
         return None, findings
     populations, wrong = encode_populations(people, schema, encoded)
@@ -416,24 +422,3 @@ def _check_signs(table: Table, tables: PolicyTables) -> list[str]:
         " what they answered in other words"
     )
     return [text] if count else []
-
-
-def _values_of_nobody(
-    sensitive: Mapping[str, SensitiveColumn], designated: Iterable[tuple[str, str, Sequence[str]]]
-) -> list[AttributeFinding]:
-    """Designated values that nobody has nor could have: a misspelt one would protect nothing.
-
-    designated: the model of a promise, an attribute of it, and its values of that.
-    """
-    findings = []
-    for model, name, values in designated:
-        if not values or name not in sensitive:
-            continue
-        lost = tuple(value for value in values if sensitive[name].code_of(value) is None)
-        if lost:
-            message = (
-                f"promise '{model}': {len(lost)} of its designated values occur in no record of"
-                f" '{name}' as they are written; correct them, or leave them out"
-            )
-            findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
-    return findings
