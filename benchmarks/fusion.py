@@ -223,8 +223,8 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.connectors.party.journal import Journal
     from shoal.data.progress import no_progress
     from shoal.fusion.conversation import Conversation
-    from shoal.fusion.keys import Keys
     from shoal.fusion.limits import terms_of
+    from shoal.fusion.request import Keys
     from shoal.fusion.secure_rounds import MpycRounds
     from shoal.fusion.wire.link import PartyLink
     from shoal.policy.agreement import Agreement

@@ -23,7 +23,7 @@ from shoal.data.progress import Progress
 from shoal.data.regular_files import require_regular
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import UNREADABLE, InputError, PartyError
-from shoal.fusion.keys import make_folder
+from shoal.fusion.request import make_folder
 from shoal.fusion.wire.link import PartyLink
 from shoal.fusion.wire.messages import FRAME_HEAD, MessageKind
 from shoal.policy.agreement import Agreement, with_endpoints
