@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import polars as pl
 
-from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import quoted, rows_as_text
+from shoal.connectors.database.tables import opened
+from shoal.connectors.location import parse_address
 
 
 def load(source: str, original: str) -> None:
@@ -25,8 +25,8 @@ def load(source: str, original: str) -> None:
 
 def copy(original: str, released: str, copied: str) -> None:
     _read(original, "id")
-    with opened(parse(released)) as session:
-        table = session.named(parse(released))
+    with opened(parse_address(released)) as session:
+        table = session.named(parse_address(released))
         names = [column.name for column in session.columns(table)][1:]
         cells = ", ".join(f'{quoted(name)} AS "{i}"' for i, name in enumerate(names))
         release = session.query(f"SELECT {cells} FROM {table.quoted}")
@@ -34,14 +34,14 @@ def copy(original: str, released: str, copied: str) -> None:
 
 
 def _read(address: str, key: str) -> pl.DataFrame:
-    with opened(parse(address)) as session:
-        table = session.named(parse(address))
+    with opened(parse_address(address)) as session:
+        table = session.named(parse_address(address))
         return rows_as_text(session, table, session.columns(table), f"ORDER BY {quoted(key)}")
 
 
 def _write(frame: pl.DataFrame, address: str, key: bool) -> None:
-    with opened(parse(address), writing=True) as session:
-        table = session.named(parse(address))
+    with opened(parse_address(address), writing=True) as session:
+        table = session.named(parse_address(address))
         texts = ", ".join(f"{quoted(name)} text" for name in frame.columns)
         number = "id bigint PRIMARY KEY, " if key else ""
         session.execute(f"DROP TABLE IF EXISTS {table.quoted}")

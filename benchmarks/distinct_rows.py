@@ -59,7 +59,7 @@ def main(rows: int, repeats: int) -> dict[str, Any]:
 
     from shoal import Policy
     from shoal.data import cores
-    from shoal.search import distinct_rows
+    from shoal.search import large_tables
     from shoal.tables.methods.full_domain import FullDomain
     from shoal.tables.methods.tds import TopDownSpecialization
     from shoal_papers.baselines.datafly import Datafly
@@ -71,13 +71,13 @@ def main(rows: int, repeats: int) -> dict[str, Any]:
     asked = problem(adult.resampled(rows, columns=[*names, "income"]), policy)
     label = np.random.default_rng(SEED).integers(0, 2, rows).astype(np.int32)
     matrix = replace(asked.matrix, label=label)
-    ways = {"rows": distinct_rows.WORTHWHILE, "records": 1 << 60}
+    ways = {"rows": large_tables.WORTHWHILE, "records": 1 << 60}
     seconds: dict[str, Any] = {name: {way: [] for way in ways} for name in NAMES}
     for turn in range(repeats + 1):
         for name in NAMES:
             cuts = []
             for way, worthwhile in ways.items():
-                distinct_rows.WORTHWHILE = worthwhile
+                large_tables.WORTHWHILE = worthwhile
                 with cores.using(1):
                     begun = time.process_time()
                     cuts.append(methods[name].cut(matrix, asked.promises, np.random.default_rng(0)))
@@ -87,8 +87,8 @@ def main(rows: int, repeats: int) -> dict[str, Any]:
             one, other = cuts
             if not all(map(np.array_equal, one.starts, other.starts)):
                 raise SystemExit(f"{name}: another cut on rows than on records")
-    distinct_rows.WORTHWHILE = ways["rows"]
-    found = distinct_rows.distinct_rows_of(matrix)
+    large_tables.WORTHWHILE = ways["rows"]
+    found = large_tables.distinct_rows_of(matrix)
     return {"seconds": seconds, "distinct": rows if found is None else found[0].records}
 
 

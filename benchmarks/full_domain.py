@@ -25,7 +25,7 @@ from measure import Asked, Figure, Result, settings
 
 import shoal
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.data.table import Table
 from shoal.policy.binding.table import bind
 from shoal.privacy.k_anonymity import KAnonymity

@@ -155,7 +155,7 @@ def _random_settings() -> tuple[int, int, int, int]:
     """Rounds step by step, by the literal rule and in batches; and how often batches take more than
     that rule.
     """
-    from shoal.data.taxonomy import IndexedRequirement
+    from shoal.data.schema import IndexedRequirement
     from shoal.fusion.methods.party_tds import PartyTds
     from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
@@ -223,8 +223,8 @@ def _take_part_in_rounds(folder: Path, name: str, count: int) -> list[float]:
     from shoal.connectors.party.journal import Journal
     from shoal.data.progress import no_progress
     from shoal.fusion.conversation import Conversation
-    from shoal.fusion.keys import Keys
     from shoal.fusion.limits import terms_of
+    from shoal.fusion.request import Keys
     from shoal.fusion.secure_rounds import MpycRounds
     from shoal.fusion.wire.link import PartyLink
     from shoal.policy.agreement import Agreement
@@ -251,8 +251,8 @@ class _Case:
     """Adult as three parties hold it, in one process."""
 
     def __init__(self, qids: str, k: int, rows: int | None = None) -> None:
+        from shoal.data.schema import IndexedRequirement
         from shoal.data.table import encode_text
-        from shoal.data.taxonomy import IndexedRequirement
         from shoal.policy.agreement import Agreement
         from shoal_papers.reproduce.fusion_bench import NAMES, bench
 

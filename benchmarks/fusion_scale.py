@@ -131,7 +131,7 @@ def prepare(folder: Path, rows: int, k: int, joining: str) -> None:
     import polars as pl
 
     from shoal.fusion.fuse import free_ports
-    from shoal.fusion.keys import Keys
+    from shoal.fusion.request import Keys
     from shoal_papers.reproduce.fusion_bench import NAMES, TOP7, bench
 
     joint = bench(None, False).joint

@@ -22,7 +22,7 @@ import polars as pl
 
 from shoal import Policy
 from shoal.connectors.frames import table_of
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.policy.binding.table import bind
 from shoal.privacy.promises import BoundPromises
 

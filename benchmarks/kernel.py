@@ -103,7 +103,7 @@ def main(path: str, repeats: int, k: int) -> dict[str, Any]:
     from rounded_partition_floor import median_split
 
     from shoal.data import cores
-    from shoal.data.matrix import Matrix
+    from shoal.data.partition import Matrix
     from shoal.tables.methods.rounded_partition import RoundedPartition
 
     with np.load(path) as stored:

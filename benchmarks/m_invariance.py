@@ -20,8 +20,7 @@ import polars as pl
 from measure import Asked, Figure, Result, load, settings
 
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.ledgers.methods.m_invariance import EXCHANGE, REGROUP, MInvariance
 from shoal.search.segments import loss_of

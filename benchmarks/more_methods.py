@@ -21,7 +21,7 @@ import waiting
 from measure import Asked, Result, settings
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.samples import wearables
 from shoal.search.segments import losses_of
 from shoal.tables.methods.mondrian import Mondrian

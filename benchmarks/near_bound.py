@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.search.segments import lowest_nodes
 
 SAMPLE = 500  # records whose nearest are found among all

@@ -22,14 +22,13 @@ from measure import Asked, Figure, Result, settings
 
 import shoal
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness as Promise
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import points_of
-from shoal.search.repair import repair
+from shoal.search.clustering import points_of
+from shoal.search.segments import repair
 from shoal.tables.methods.mdav import Mdav
 from shoal.tables.methods.tcloseness import TClosenessByExchange as Ours
 from shoal.tables.methods.tcloseness_kmeanspp import TClosenessKMeansPP

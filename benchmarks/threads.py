@@ -72,7 +72,7 @@ def measure(asked: Any) -> Any:
 
 def main(rows: int, repeats: int, k: int) -> dict[str, Any]:
     from shoal.data import cores
-    from shoal.search import subtrees
+    from shoal.search import large_tables
     from shoal.search.kernels import rounded_cut
     from shoal.tables.methods.rounded_partition import EXACT_ROWS, RoundedPartition
 
@@ -87,7 +87,7 @@ def main(rows: int, repeats: int, k: int) -> dict[str, Any]:
                 again = columns.copy()
                 with cores.using(threads), tasks_of(rounded_cut) as tasks:
                     begun = time.process_time()
-                    starts = subtrees.cut_by_threads(again, k, rules, EXACT_ROWS, costs)
+                    starts = large_tables.cut_by_threads(again, k, rules, EXACT_ROWS, costs)
                     seconds = time.process_time() - begun
                 same = np.append(starts, again[-1])
                 first = same if first is None else first

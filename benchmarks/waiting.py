@@ -6,8 +6,7 @@ import numpy as np
 from measure import Asked, Figure, Result, settings
 
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.ledgers.methods.crp import Crp
 from shoal.ledgers.planned_release import partition_table

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from naive_clustering import Asked
 from peer_cases import hierarchy_of
 from shoal.data.classes import Classes, Closeness, SensitiveColumn
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
-from shoal.search.targets import Targets, targets_for
+from shoal.search.clustering import Targets, targets_for
 
 LIMITS = st.sampled_from([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0])
 TREE = hierarchy_of([[None, None], [None, [None, None]], None])

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.fusion.ground import REFUSED, Ground
 from shoal.fusion.secure_maximum import plain_maximum
 from shoal.search.specialization import Candidates, Specialization

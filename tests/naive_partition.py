@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 
 
 def span_loss(matrix: Matrix, j: int, values: list[int]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from naive_peers import Holds, Records, people, span_cost
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 

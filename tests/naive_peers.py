@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from naive_partition import width
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.protocols import Promises
 
 Records = list[int]

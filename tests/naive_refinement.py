@@ -7,7 +7,7 @@ order or one of them is wrong.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 
 Records = list[int]
 WORD = (1 << 64) - 1

@@ -12,7 +12,7 @@ from naive_streams import Costs, condensed, joined
 from shoal.data.partition import Partition
 from shoal.data.stream import Arrivals
 from shoal.errors import InfeasibleError
-from shoal.search.repair import merge_failing
+from shoal.search.segments import merge_failing
 from shoal.streams.methods.emission import matrix_of
 
 

@@ -267,7 +267,7 @@ def bank_world(
     """The sample's owners with small k; two of them and a helper where one is named, who compares
     all ids if keyed.
     """
-    from shoal.fusion.keys import Keys
+    from shoal.fusion.request import Keys
 
     tables = {}
     for owner, frame in bank.generate_parts(n, 5).items():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.protocols import Partitioner, Promises
 
 SHARED = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

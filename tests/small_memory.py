@@ -3,10 +3,9 @@
 import pytest
 
 from shoal.auditor import in_parts
-from shoal.connectors import coded_files
 from shoal.data import coded_table, room
 from shoal.policy.binding import past_memory
-from shoal.search import subtrees
+from shoal.search import large_tables
 
 
 def make_every_table_too_large(patch: pytest.MonkeyPatch) -> None:
@@ -17,6 +16,6 @@ def make_every_table_too_large(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_parts, "RECORD_BYTES", 400)
     patch.setattr(in_parts, "JOINED_BYTES", 0)
     patch.setattr(room, "BLOCK", 70)
-    patch.setattr(coded_files, "SEGMENT", 90)
+    patch.setattr(coded_table, "SEGMENT", 90)
     patch.setattr(coded_table, "CLASSES", 3)
-    patch.setattr(subtrees, "GRAIN", 50)
+    patch.setattr(large_tables, "GRAIN", 50)

@@ -10,7 +10,7 @@ from republish_cases import POLICY
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.private import Identities, PanelState
 from shoal.data.ledger_view import CARRIED, LIVE, LedgerView, Panel
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.planned_release import partition_table
 from shoal.policy.policy import Policy

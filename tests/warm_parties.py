@@ -13,11 +13,11 @@ import cryptography.x509  # noqa: F401
 import grpc  # noqa: F401
 import numpy as np
 
-import shoal.cli.audit
 import shoal.cli.fuse
 import shoal.cli.main
+import shoal.cli.publish
 import shoal.fusion.party  # noqa: F401
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.fusion.ground import Ground
 from shoal.fusion.methods.party_tds import PartyTds
 from shoal.policy import registry

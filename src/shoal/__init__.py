@@ -19,7 +19,7 @@ _PUBLIC = {
     "shoal.attacks.beside.others": ("OtherRelease", "audit"),
     "shoal.attacks.run.attack": ("audit_ledger",),
     "shoal.auditor.checks": ("Check",),
-    "shoal.auditor.ledger.export": ("ledger_table", "verify_ledger"),
+    "shoal.auditor.ledger.release_view": ("ledger_table", "verify_ledger"),
     "shoal.auditor.ledger.history": ("LedgerAudit",),
     "shoal.auditor.release_frame": ("ReleaseFrame", "read_release"),
     "shoal.auditor.verify": ("verify",),
@@ -81,9 +81,9 @@ if TYPE_CHECKING:
     from shoal.attacks.beside.others import audit as audit
     from shoal.attacks.run.attack import audit_ledger as audit_ledger
     from shoal.auditor.checks import Check as Check
-    from shoal.auditor.ledger.export import ledger_table as ledger_table
-    from shoal.auditor.ledger.export import verify_ledger as verify_ledger
     from shoal.auditor.ledger.history import LedgerAudit as LedgerAudit
+    from shoal.auditor.ledger.release_view import ledger_table as ledger_table
+    from shoal.auditor.ledger.release_view import verify_ledger as verify_ledger
     from shoal.auditor.release_frame import ReleaseFrame as ReleaseFrame
     from shoal.auditor.release_frame import read_release as read_release
     from shoal.auditor.verify import verify as verify

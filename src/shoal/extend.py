@@ -12,8 +12,7 @@ from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.linked import BundleRows, Bundles, Templates
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut, Partition
+from shoal.data.partition import Cut, Matrix, Partition
 from shoal.data.release import Release
 from shoal.data.stream import (
     DROP,

@@ -22,16 +22,14 @@ from shoal.data.progress import no_progress
 if TYPE_CHECKING:
     from shoal.data.attack_scene import AttackScene, Findings
     from shoal.data.certificate_shape import PromiseReport
-    from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
+    from shoal.data.classes import Classes, Closeness, Population, Sample, SensitiveColumn
     from shoal.data.encoding import EncodedTable
     from shoal.data.hierarchies.hierarchy import Hierarchy
     from shoal.data.ledger_view import LedgerView, Placement
     from shoal.data.linked import Bundles, Templates
-    from shoal.data.matrix import Matrix
-    from shoal.data.partition import Cut, Partition
+    from shoal.data.partition import Cut, Matrix, Partition
     from shoal.data.release import Release
     from shoal.data.room import Room
-    from shoal.data.sample import Sample
     from shoal.data.schema import Schema
     from shoal.data.stream import Arrivals, Emissions, Piece, Space, State
     from shoal.data.table import Table

@@ -33,7 +33,7 @@ from shoal.policy.from_columns import (
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import warn_of
-from shoal.tables.plan import texts_of_round
+from shoal.tables.global_recoding import texts_of_round
 from shoal.tables.publish import publication
 from shoal.tables.request import NOTHING_ELSE
 

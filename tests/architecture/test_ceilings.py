@@ -14,12 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_160,
-    "logical lines": 74_656,
-    "modules of more than 3 lines": 405,
-    "lines of imports": 6_740,
+    "lines": 117_040,
+    "logical lines": 74_450,
+    "modules of more than 3 lines": 382,
+    "lines of imports": 6_655,
     "percent of the biggest package": 12,
-    "files that name a format or scheme": 21,
+    "files that name a format or scheme": 20,
     "parameters annotated with Policy": 80,
     "dict[str, Any] and dict[str, object]": 120,
     "functions of 8 or more parameters": 11,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 86_399,
+    "lines of tests": 86_380,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.classes import SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.two_tables import OWN_METHODS
+from shoal.data.partition import Matrix
+from shoal.data.recoding import OWN_METHODS
 from shoal.errors import InfeasibleError
 from shoal.policy import registry
 

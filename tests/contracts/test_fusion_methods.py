@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fusion_cases import TREES, Case
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.policy import registry
 

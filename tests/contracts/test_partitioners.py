@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.policy import registry
 from shoal.protocols import Partitioner, Promises
 from shoal.testing import check_partitioner, small_matrices

@@ -11,7 +11,7 @@ from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.terms import returns_people
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import PromiseError
 from shoal.ledgers.planned_release import partition_table
 from shoal.policy import registry

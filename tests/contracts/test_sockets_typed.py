@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shoal.connectors.feeds import TableFeed, TextFeed
-from shoal.data.two_tables import TwoTables
+from shoal.data.recoding import TwoTables
 from shoal.policy import registry
 from shoal.protocols import HierarchyMaker, Metric, PrivacyModel, Renderer, Sink, Source
 from shoal.recoding.recode import Boxes

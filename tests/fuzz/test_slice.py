@@ -7,7 +7,7 @@ import pytest
 
 from fuzz.runs import draw_case, load, run_case, save
 from fuzz.tables import methods
-from shoal.data.two_tables import OWN_METHODS
+from shoal.data.recoding import OWN_METHODS
 from thorough import every, examples
 
 SAME = os.environ.get("SHOAL_SAME_EXAMPLES") == "1"

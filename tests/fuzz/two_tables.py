@@ -12,7 +12,7 @@ from fuzz.outcome import Outcome, write_inputs
 from fuzz.rules import folded
 from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
-from shoal.data.two_tables import OWN_METHODS
+from shoal.data.recoding import OWN_METHODS
 from shoal.errors import InfeasibleError, InputError
 from shoal.tables.publish import publish_file
 

@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 
 from shoal.cli.main import status_of
-from shoal.data.two_tables import OWN_METHODS
+from shoal.data.recoding import OWN_METHODS
 
 HERE = Path(__file__).parent
 CLOSENESS = {"model": "t-closeness", "attributes": ["disease", "charge"], "t": 0.35}

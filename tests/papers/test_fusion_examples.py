@@ -9,7 +9,7 @@ import pytest
 
 from fusion_cases import Case, paper_case
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.fusion.methods.party_tds import PartyTds
 from shoal.search.specialization import UNIT, Candidates, gain_and_split

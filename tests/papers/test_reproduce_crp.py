@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 from shoal_papers.reproduce import axial_windows, mixed_bench
 from shoal_papers.reproduce.crp import (
     METHODS,

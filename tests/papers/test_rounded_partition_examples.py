@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
 from shoal_papers.baselines.mondrian_relaxed import MondrianRelaxed

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_partition import same_sizes, total_loss
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Promises
 from shoal.tables.methods.rounded_partition import RoundedPartition
 

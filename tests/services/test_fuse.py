@@ -23,7 +23,7 @@ from shoal.data.certificate import Certificate
 from shoal.fusion import fuse
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
-from shoal.fusion.keys import Keys
+from shoal.fusion.request import Keys
 from shoal.fusion.wire.messages import FRAME_HEAD, MessageKind
 from shoal.policy.agreement import Agreement
 from shoal.samples import bank, write_sample

@@ -21,7 +21,7 @@ from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.connectors.files import file_sha256
 from shoal.connectors.location import Location
-from shoal.data.two_tables import OWN_METHODS, sensitive_path
+from shoal.data.recoding import OWN_METHODS, sensitive_path
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy

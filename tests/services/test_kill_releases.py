@@ -24,9 +24,9 @@ import shoal as library
 from postgres_server import Server, server
 from sample_policies import PATIENTS
 from shoal.auditor.linked.audit import audit_linked
-from shoal.connectors.database.address import of_table
+from shoal.connectors.linked_tables import place_of_several
+from shoal.connectors.location import of_table
 from shoal.connectors.outputs import certificate_beside
-from shoal.connectors.table_places import place_of_several
 from shoal.data.certificate import Certificate
 from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy

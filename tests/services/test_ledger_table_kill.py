@@ -26,14 +26,14 @@ from killed_appends import Killed, killed_at
 from postgres_server import PASSWORD, USER, lose_a_commit, server
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
-from shoal.auditor.ledger.export import ledger_table, verify_ledger
+from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.release_tables import ListedRelease, list_release, listed_releases
+from shoal.connectors.database.tables import opened
 from shoal.connectors.ledger import Ledger
+from shoal.connectors.location import parse_address
 from shoal.errors import InputError, LedgerError, PartyError
 from thorough import LONG, every
 
@@ -122,7 +122,7 @@ def test_killed_anywhere_every_release_is_in_the_ledger_and_in_the_table_once(ta
         killed(2 + trial, address, draw.randrange(1, made[0]), seconds)
         settled()
         assert Ledger.at("L").verify() == []
-        held = len(release_tables.state_of(parse(address)).releases)
+        held = len(release_tables.state_of(parse_address(address)).releases)
         listed = len(Ledger.at("L").releases())
         assert (listed, held) in ((done, done), (done + 1, done), (done + 1, done + 1))
         seen[listed > done, held > done] += 1
@@ -159,7 +159,7 @@ def test_processes_at_once_append_one_after_the_other(table):
 
 
 def test_increments_come_from_a_table_of_the_server_and_releases_go_into_another(pg, place, shoal):
-    frame, people = wearers(PEOPLE, 1), parse(pg.url("people"))
+    frame, people = wearers(PEOPLE, 1), parse_address(pg.url("people"))
     columns = ", ".join(f"{name} text" for name in frame.columns)
     pg.run(f"CREATE TABLE people ({columns}, PRIMARY KEY (who))")
     with opened(people, writing=True) as session:
@@ -214,7 +214,7 @@ def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end
 
 
 def test_more_than_nine_releases_are_in_their_order(pg, place):
-    address = parse(pg.url("releases"))
+    address = parse_address(pg.url("releases"))
     with opened(address, writing=True) as session:
         table = session.named(address)
         for number in (10, 9, 11, *range(1, 9)):
@@ -276,7 +276,7 @@ def test_somebody_who_adds_the_same_release_meanwhile_wins_and_nobody_is_publish
 ):
     """As a copy of the ledger on another machine would, whose lock nobody here sees."""
     grow(pg.url("releases"), 1)
-    insert, address = PostgresSession.insert, parse(pg.url("releases"))
+    insert, address = PostgresSession.insert, parse_address(pg.url("releases"))
 
     def second(session: PostgresSession, table, frame: pl.DataFrame) -> None:
         monkeypatch.setattr(PostgresSession, "insert", insert)

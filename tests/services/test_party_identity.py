@@ -7,7 +7,7 @@ import pytest
 
 from party_processes import bank_world
 from shoal.connectors.party import tls
-from shoal.fusion.keys import Keys
+from shoal.fusion.request import Keys
 
 STRANGE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 

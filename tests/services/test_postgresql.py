@@ -19,14 +19,13 @@ import shoal as library
 from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
-from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.tables import opened
 from shoal.connectors.dialect import Reading
+from shoal.connectors.linked_tables import ForeignKey, table_places
+from shoal.connectors.location import parse_address
 from shoal.connectors.outputs import certificate_beside
-from shoal.connectors.table_places import ForeignKey, table_places
 from shoal.errors import InputError, PartyError
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.problem import LinkedProblem
 
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
@@ -57,7 +56,7 @@ def pg(running: Server):
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_drafts([parse(address)], replace) as (draft,):
+    with tables.table_drafts([parse_address(address)], replace) as (draft,):
         draft.write(frame)
         _, digest = draft.read()
         draft.certify(PROOF)
@@ -246,7 +245,7 @@ def test_a_part_of_a_table_is_never_taken_for_the_whole_and_every_way_out_works(
 def test_a_table_that_somebody_locks_is_not_waited_for_without_end(pg, monkeypatch, options):
     monkeypatch.setenv("PGOPTIONS", options)
     pg.run("CREATE TABLE t AS SELECT 1 AS id")
-    with opened(parse(pg.url("t")), writing=True) as holder:
+    with opened(parse_address(pg.url("t")), writing=True) as holder:
         holder.execute("LOCK TABLE public.t IN ACCESS EXCLUSIVE MODE")
         started = time.monotonic()
         with pytest.raises(PartyError, match=r"holds a lock on it; .* by PGOPTIONS="):
@@ -260,9 +259,9 @@ def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_fi
     Path("policy.yaml").write_text(Path("policy.yaml").read_text() + "\nother: drop\n")
     names = ", ".join(f'"{name}" text' for name in sample_table.columns)
     pg.run(f"CREATE TABLE people (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {names})")
-    with opened(parse(pg.url("people")), writing=True) as session:
+    with opened(parse_address(pg.url("people")), writing=True) as session:
         text = sample_table.select(pl.all().cast(pl.String))
-        session.insert(session.named(parse(pg.url("people"))), text)
+        session.insert(session.named(parse_address(pg.url("people"))), text)
         session.commit()
     people, out = pg.url("people"), pg.url("released")
     assert publish(shoal, people, out) == publish(shoal, "patients.csv", "out.csv") == 0
@@ -351,7 +350,7 @@ def test_a_primary_key_that_heirs_repeat_orders_nothing(pg):
 
 def test_others_see_the_old_release_until_the_commit(pg):
     write(CELLS, pg.url("t"))
-    with tables.table_drafts([parse(pg.url("t"))], replace=True) as (draft,):
+    with tables.table_drafts([parse_address(pg.url("t"))], replace=True) as (draft,):
         draft.write(CELLS.head(2))
         draft.read()
         assert pg.tables() == {"t", "shoal_certificates"}
@@ -378,7 +377,7 @@ def test_only_a_release_gives_way_and_only_when_asked(pg):
 def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkeypatch, options):
     monkeypatch.setenv("PGOPTIONS", options)
     write(CELLS, pg.url("t"))
-    with opened(parse(pg.url("t"))) as reader:
+    with opened(parse_address(pg.url("t"))) as reader:
         reader.query("SELECT a FROM public.t")  # holds the table until the end of the block
         started = time.monotonic()
         with pytest.raises(PartyError, match="somebody else holds a lock on it; try again"):
@@ -392,7 +391,7 @@ def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkey
 
 def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
     def slowly() -> None:
-        with tables.table_drafts([parse(pg.url("t"))], replace=False) as (slow,):
+        with tables.table_drafts([parse_address(pg.url("t"))], replace=False) as (slow,):
             slow.write(CELLS)
             slow.read()
             write(CELLS.head(1), pg.url("t"))
@@ -447,7 +446,7 @@ def test_a_text_that_the_encoding_of_the_database_lacks_is_refused_unshown(pg):
 def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
     pg, workplace, shoal, monkeypatch, by
 ):
-    monkeypatch.setattr("shoal.connectors.database.address._secrets", {})
+    monkeypatch.setattr("shoal.connectors.location._secrets", {})
     secret = quote(PASSWORD, safe="")
     address = pg.url("released", user=USER)
     if by == "address":

@@ -14,10 +14,10 @@ from postgres_server import Server, server
 from republish_cases import POLICY, wearers
 from shoal.cli.main import status_of
 from shoal.connectors import files
-from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.session import SOURCE
+from shoal.connectors.database.tables import opened
+from shoal.connectors.location import parse_address
 from shoal.errors import InputError, PartyError
 
 SLOW = "CREATE FUNCTION slowly(x text) RETURNS text LANGUAGE plpgsql AS"
@@ -34,8 +34,8 @@ def running():
             "CREATE VIEW slow AS SELECT who, slowly(sex) AS sex FROM people",
             "CREATE VIEW odd AS SELECT who, (1 / (beat - beat))::text AS sex FROM people",
         )
-        with opened(parse(started.url("people")), writing=True) as session:
-            session.insert(session.named(parse(started.url("people"))), wearers(300, 1))
+        with opened(parse_address(started.url("people")), writing=True) as session:
+            session.insert(session.named(parse_address(started.url("people"))), wearers(300, 1))
             session.commit()
         yield started
 

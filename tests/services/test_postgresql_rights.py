@@ -9,8 +9,8 @@ import pytest
 
 from postgres_server import PASSWORD, USER, Server, server
 from republish_cases import POLICY, wearers
-from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.tables import opened
+from shoal.connectors.location import parse_address
 
 LISTS = ("shoal_certificates", "shoal_streams", "shoal_releases")
 NEW = {
@@ -36,7 +36,7 @@ def pg(running: Server, tmp_path, monkeypatch, shoal):
         "CREATE TABLE clinic.people (who text PRIMARY KEY, age bigint, height bigint, sex text,"
         " activity text, beat bigint)"
     )
-    people = parse(address(running, "people", "postgres"))
+    people = parse_address(address(running, "people", "postgres"))
     with opened(people, writing=True) as session:
         session.insert(session.named(people), wearers(60, 1))
         session.commit()

@@ -20,8 +20,7 @@ import shoal
 from file_limits import limited
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
-from shoal.connectors.ledger import Ledger
-from shoal.connectors.ledger.commit import signals_deferred
+from shoal.connectors.ledger import Ledger, signals_deferred
 from shoal.errors import STOPS
 from thorough import every
 

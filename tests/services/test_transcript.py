@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from shoal.fusion.containment import check_transcript
+from shoal.fusion.conversation import Recorder
 from shoal.fusion.fuse import fuse_file
-from shoal.fusion.transcript import Recorder
 from shoal.fusion.wire.messages import MessageKind
 from shoal.samples import write_sample
 from thorough import every

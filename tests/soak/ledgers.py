@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from republish_cases import POLICY, wearers
-from shoal.auditor.ledger.export import ledger_table, verify_ledger
+from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.layout import TABLE

@@ -19,12 +19,11 @@ from unittest.mock import patch
 
 from shoal.auditor import in_parts
 from shoal.auditor.verify import verify
-from shoal.connectors import coded_files
 from shoal.data import coded_table, room
 from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
 from shoal.samples import patients
-from shoal.search import subtrees
+from shoal.search import large_tables
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
@@ -36,9 +35,9 @@ SMALL = {  # every table is too large for memory, and is worked on in many parts
     (past_memory, "HELD_BYTES"): 1e9,
     (in_parts, "RECORD_BYTES"): 100,
     (room, "BLOCK"): 700,
-    (coded_files, "SEGMENT"): 900,
+    (coded_table, "SEGMENT"): 900,
     (coded_table, "CLASSES"): 50,
-    (subtrees, "GRAIN"): 600,
+    (large_tables, "GRAIN"): 600,
     (rounded_cut, "LISTED"): 0,
 }
 QUASI = {"age": {"domain": [0, 100]}, "sex": {}, "zip": {"hierarchy": {"prefix": 5}}}

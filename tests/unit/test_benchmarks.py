@@ -209,8 +209,7 @@ def test_a_table_of_losses_marks_the_default_and_shows_the_spread(module, data_f
 def test_no_classes_lose_less_than_the_nearest_records_say(module, data_folder):
     import numpy as np
 
-    from shoal.data.matrix import Matrix
-    from shoal.data.partition import Partition
+    from shoal.data.partition import Matrix, Partition
     from shoal.search.segments import loss_of
 
     rng = np.random.default_rng(1)

@@ -29,15 +29,14 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts, nearest_class
-from shoal.search.repair import merge_failing
 from shoal.search.segments import (
     costs_of,
     cut_to_end,
+    merge_failing,
     require_people,
     rows_of,
     rule_cutter,

@@ -21,12 +21,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, Recoder
-from shoal.search.distinct_rows import on_distinct_rows
+from shoal.search.large_tables import on_distinct_rows
 from shoal.search.lattice import Lattice, account
 from shoal.search.segments import require_people
 

@@ -36,7 +36,7 @@ from shoal.data.partition import Partition
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.errors import InfeasibleError
 from shoal.protocols import StreamMethod, StreamPromises
-from shoal.search.repair import merge_failing
+from shoal.search.segments import merge_failing
 from shoal.streams.kernels import nearest_clusters
 from shoal.streams.methods.castle import KEEP
 from shoal.streams.methods.emission import (

@@ -27,12 +27,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search.distinct_rows import on_distinct_rows
+from shoal.search.large_tables import on_distinct_rows
 from shoal.search.lattice import Lattice, NodeScore, account
 from shoal.search.lattice_costs import METRICS, Node
 from shoal.search.segments import require_people

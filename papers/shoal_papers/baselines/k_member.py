@@ -15,12 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import BLOCK, blocks_of, points_of
+from shoal.search.clustering import BLOCK, blocks_of, points_of, targets_of
 from shoal.search.segments import costs_of, require_people
-from shoal.search.targets import targets_of
 from shoal_papers.baselines.kernels import greedy_clusters
 
 

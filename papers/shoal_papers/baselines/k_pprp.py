@@ -30,13 +30,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Promises, Republisher
 from shoal.search.kernels import nearest_class
-from shoal.search.repair import merge_failing
-from shoal.search.segments import costs_of, require_people
+from shoal.search.segments import costs_of, merge_failing, require_people
 from shoal_papers.baselines.kernels import join_boxes
 from shoal_papers.baselines.rebuild import BY, rebuilt
 

@@ -21,9 +21,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts
 from shoal.search.segments import CODES, STABLE, cut_by_rule, require_people

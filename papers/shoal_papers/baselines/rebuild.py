@@ -18,10 +18,10 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.ledgers.methods.waiting import TABLE_METHODS
 from shoal.protocols import Promises, Republisher
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 
 BY = {"help": "the method for tables that finds the classes", "choices": TABLE_METHODS}
 PAPER = (

@@ -20,12 +20,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import BLOCK, SCALE, sensitive_points
-from shoal.search.targets import Targets
+from shoal.search.clustering import BLOCK, SCALE, Targets, sensitive_points
 from shoal.tables.kernels import from_subsets
 from shoal.tables.methods.tcloseness_kmeanspp import with_last_class
 from shoal_papers.baselines.kernels import fuzzy_centres

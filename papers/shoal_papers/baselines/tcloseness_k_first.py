@@ -18,11 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import BLOCK, CANDIDATES, SCALE
-from shoal.search.targets import Targets
+from shoal.search.clustering import BLOCK, CANDIDATES, SCALE, Targets
 from shoal.tables.kernels import around_extremes
 from shoal_papers.baselines.tcloseness_merge import clustered
 

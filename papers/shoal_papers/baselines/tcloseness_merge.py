@@ -16,12 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import BLOCK, SCALE, Cluster, in_blocks, merged, points_of
+from shoal.search.clustering import BLOCK, SCALE, Cluster, in_blocks, merged, points_of, targets_of
 from shoal.search.segments import require_people
-from shoal.search.targets import targets_of
 from shoal.tables.methods.mdav import microaggregation
 
 

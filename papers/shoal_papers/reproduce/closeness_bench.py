@@ -22,16 +22,15 @@ import polars as pl
 from shoal.auditor.measure import measure
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.table import Table
 from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.recoding.recode import recode
-from shoal.search.points import points_of
-from shoal.search.repair import repair
+from shoal.search.clustering import points_of
+from shoal.search.segments import repair
 from shoal.tables.methods.tcloseness_kmeanspp import squared_error
 from shoal_papers.reproduce.data_sets import census
 from shoal_papers.reproduce.one_table import spread_of

@@ -174,7 +174,7 @@ class FusionBench:
         joined.
         """
         from shoal.fusion.fuse import free_ports
-        from shoal.fusion.keys import Keys
+        from shoal.fusion.request import Keys
 
         joint = self.joint
         qids = joint.asked(setting)
@@ -307,8 +307,8 @@ def _take_part(folder: str, name: str, delay: float) -> None:
     """One party in its process."""
     from shoal.connectors import files
     from shoal.fusion.columns import PartyInput
-    from shoal.fusion.keys import Keys
     from shoal.fusion.protocol import run_party
+    from shoal.fusion.request import Keys
 
     place = Path(folder)
     agreement = Agreement.load(place / "parties.json")

@@ -26,7 +26,7 @@ from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
 from shoal.recoding.recode import recode
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 from shoal_papers.reproduce.closeness_bench import QUASI, SENSITIVE, invented
 from shoal_papers.reproduce.data_sets import census
 from shoal_papers.reproduce.paper import DataSet, Setting

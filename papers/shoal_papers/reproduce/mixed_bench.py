@@ -18,8 +18,7 @@ import polars as pl
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.table import Table
 from shoal.ledgers.methods.crp import Crp
 from shoal.ledgers.planned_release import partition_table

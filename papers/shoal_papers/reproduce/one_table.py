@@ -17,9 +17,8 @@ import polars as pl
 from shoal.auditor.measure import measure
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
-from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.recoding import Recoding
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema

@@ -22,8 +22,7 @@ from shoal.errors import InputError, in_python
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings, population_warnings
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import linked_warnings, read_linked
+from shoal.policy.binding.linked import bound_linked, linked_warnings, read_linked
 from shoal.policy.binding.table import bind, bind_attributes
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions

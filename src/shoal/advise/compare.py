@@ -26,21 +26,20 @@ from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors.frames import Frame
+from shoal.connectors.linked_tables import LinkedSource
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.linked import PEOPLE
-from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
 from shoal.data.option import with_keywords
-from shoal.data.partition import Cut, Partition
+from shoal.data.partition import Cut, Matrix, Partition
 from shoal.data.progress import Progress, no_progress, tell, watched
 from shoal.data.table import Table
 from shoal.data.warnings import warn
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_linked
+from shoal.policy.binding.linked import LinkedSources, bound_linked, read_linked
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
 from shoal.policy.linked import usual_method

@@ -24,8 +24,7 @@ from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.binding.past_memory import floor, room_for
 from shoal.policy.from_columns import require_no_data
 from shoal.policy.policy import Policy, PolicyLike

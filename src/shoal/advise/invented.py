@@ -1,25 +1,200 @@
-"""Invented tables of the size and the shape of real ones, to be published and watched."""
+"""Invented tables, to be published beforehand: small ones, to compile for this machine what a verb
+would compile when it first runs; and others of the size and the shape of real ones, to be watched.
+
+A kernel is compiled for the types it is called with, so small tables of invented people are
+published with each method: over orders and over hierarchies, with repeated people and without,
+under k alone and under each promise that has kernels of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+import yaml
 
 from shoal.connectors import files
-from shoal.connectors.table_places import place_in_folder
+from shoal.connectors.linked_tables import place_in_folder
+from shoal.connectors.record_ends import lines_of
 from shoal.data.linked import PEOPLE, LinkedTables
-from shoal.data.progress import Progress
+from shoal.data.numba_kernels import always
+from shoal.data.progress import Progress, no_progress, tell
+from shoal.errors import InfeasibleError, InputError
+from shoal.ledgers.republish import republish_file
 from shoal.linked.publish import publish_linked
+from shoal.policy import registry
 from shoal.policy.policy import Policy
+from shoal.samples import generators, sample
+from shoal.streams.options import StreamOptions
+from shoal.streams.run import stream_file
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
 
+VERBS = ("publish", "stream", "republish", "fuse")
+CENTRAL_TWIN = "tds"  # of `fuse`: the same kernels in one process
+SMALL, LARGE = 1_100, 60_000
+"""Records of a table; above 1,000 classes are annealed, above 50,000 the first cuts have kernels of
+their own."""
+DIVERSITY = {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"}
+CLOSENESS = {"model": "t-closeness", "attributes": ["disease"], "t": 0.5}
+SHARES = {"model": "alpha-k-anonymity", "attribute": "zip", "alpha": 0.25, "k": 5}
+"""So small a share that cuts for most classes are tried, too."""
 FEW = (74, 16, 99, 7, 14, 41, 2, 5)  # distinct values of people's columns, as a census has them
 OTHERS = 10_000  # distinct values of a column that is published as it is
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One release whose publication compiles what it needs.
+
+    method: its name, "" for the one that the verb chooses itself.
+    """
+
+    verb: str
+    method: str
+    sample: str
+    policy: Mapping[str, Any]
+    records: int = SMALL
+
+    def into(self, folder: Path) -> None:
+        """Publish a table of invented people; to a ledger, a second one of other people, too."""
+        policy = Policy.from_dict(self.policy)
+        if policy.model.is_linked:
+            publish_linked(sample("clinic", self.records, 1), policy, str(folder / "released"))
+            return
+        if self.method:
+            policy = policy.with_method(self.method)
+        names = []
+        for seed in (1, 2) if self.verb == "republish" else (1,):
+            names.append(str(folder / f"{seed}.csv"))
+            files.write(sample(self.sample, self.records, seed), Path(names[-1]))
+        with suppress(InfeasibleError):  # what is asked in vain was compiled all the same
+            if self.verb == "stream":
+                options = StreamOptions(
+                    names[0], str(folder / "release.csv"), folder / "checkpoint"
+                )
+                stream_file(options, policy, progress=no_progress)
+            elif self.verb == "republish":
+                for name in names:
+                    republish_file(name, policy, folder / "ledger", allow_leaks=True)
+            else:
+                publish_file(names[0], policy, str(folder / "release.csv"))
+
+
+def warm_up(
+    verbs: Sequence[str] = (), every_method: bool = False, progress: Progress = no_progress
+) -> int:
+    """Compile what these verbs need: with the methods they choose themselves, or with every one.
+
+    verbs: of publish, stream, republish and fuse; all if empty. Returns how many functions were
+    compiled: 0 where all were on disk already. Nothing is kept but compiled code. Raises InputError
+    for an unknown verb.
+    """
+    for verb in verbs:
+        if verb not in VERBS:
+            raise InputError(f"verb '{verb}': compiles nothing; choose among {', '.join(VERBS)}")
+    runs = [run for verb in VERBS if verb in (verbs or VERBS) for run in _runs(verb, every_method)]
+    from numba.core import event
+
+    compiled: list[object] = []
+
+    class Compiling(event.Listener):
+        on_start = on_end = staticmethod(compiled.append)
+
+    with (
+        tempfile.TemporaryDirectory(prefix="shoal-warmup-") as base,
+        always(compiled=True),
+        event.install_listener("numba:compile", Compiling()),
+    ):
+        for number, run in enumerate(runs, start=1):
+            by = f" by {run.method}" if run.method else ""
+            stage = f"warming up {number} of {len(runs)}: {run.verb}{by}"
+            tell(progress, stage, number - 1, len(runs))
+            folder = Path(base) / str(number)
+            folder.mkdir()
+            run.into(folder)
+        if runs:  # which long texts need, and no table of a run is so long
+            lines_of(np.frombuffer(b"a\n1\n", dtype=np.uint8), 2)
+    return len(compiled) // 2  # where each begins and ends
+
+
+def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
+    known = [method.name for method in registry.methods().values() if method.verb == verb]
+    names = [*known, ""] if every_method else [""]
+    apart = [m.name for m in registry.methods().values() if m.renders_two_tables]
+    for name in names:
+        if verb == "stream":
+            yield _Run(verb, name, "purchases", _bundled("purchases"))
+        elif verb == "republish":
+            # with k alone, as every method takes it
+            only_k = {"promises": [{"model": "k-anonymity", "k": 10}]}
+            yield _Run(verb, name, "wearables", _bundled("wearables") | only_k)
+        else:
+            for policy in _tables() if name not in apart else [_in_two_tables()]:
+                yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
+    if verb == "publish":
+        orders, _, _, trees, *_ = _tables()
+        # by orders records agree, and are cut together; hardly any do by trees as well
+        yield _Run(verb, "", "patients", orders, LARGE)
+        yield _Run(verb, "", "patients", trees, LARGE)
+        yield _Run(verb, "", "clinic", _bundled("clinic"))
+        some_known = _bundled("clinic")
+        some_known["tables"]["visits"]["rows"] = {"known": 2}
+        some_known["tables"]["drugs"]["rows"] = {"known": "none"}
+        some_known["assume"] = ["counts-unknown"]
+        yield _Run(verb, "", "clinic", some_known)
+        # patients whose postal code is the secret, since no disease is rare enough
+        shares = {**next(_tables()), "promises": [SHARES]}
+        shares["attributes"]["zip"] = {"role": "sensitive"}
+        yield _Run(verb, "rounded-partition", "patients", shares)
+
+
+def _tables() -> Iterator[Mapping[str, Any]]:
+    """Policies for patients: each record its own person, or several; over orders, over trees."""
+    trees = _bundled("patients")
+    one_each = deepcopy(trees)
+    one_each["attributes"]["patient"] = {"role": "identifier"}
+    orders = deepcopy(one_each)
+    orders["attributes"]["zip"] = {"role": "plain"}
+    for policy, promises in (
+        (orders, []),
+        (orders, [DIVERSITY]),
+        (orders, [CLOSENESS]),
+        (one_each, []),
+        (trees, []),
+        (trees, [DIVERSITY]),
+        (trees, [CLOSENESS]),
+    ):
+        yield policy | {"promises": [{"model": "k-anonymity", "k": 5}, *promises]}
+
+
+def _in_two_tables() -> Mapping[str, Any]:
+    """Patients with one sensitive attribute, and nothing that passes through."""
+    policy = _bundled("patients")
+    for name, attribute in policy["attributes"].items():
+        hidden = ("sensitive", "plain", "identifier", "subject")
+        if attribute["role"] in hidden and name != "disease":
+            policy["attributes"][name] = {"role": "drop"}
+    del policy["label"]
+    return policy | {"promises": [DIVERSITY]}
+
+
+def _bundled(name: str) -> dict[str, Any]:
+    """A sample's policy without rounding, which not every method takes."""
+    policy = dict(yaml.safe_load(generators()[name].POLICY))
+    for attribute in policy["attributes"].values():
+        attribute.pop("round", None)
+    return policy
+
+
+# Tables of the size and the shape of real ones.
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ from shoal.data.progress import Progress
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.linked.publish import faults_of, person_losses
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked, read_linked_release
+from shoal.policy.binding.linked import bound_linked, read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem
 
 NOT_KNOWN = "?"

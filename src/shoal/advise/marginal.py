@@ -9,24 +9,25 @@ from shoal.advise.propose import percent
 from shoal.auditor.description import policy_sha256
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
+from shoal.connectors.linked_tables import LinkedSource
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
 from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
+from shoal.data.partition import Matrix
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import MeasuredDraft, measured_draft
 from shoal.policy.binding.files import Source
-from shoal.policy.binding.linked_files import LinkedSource, read_linked
+from shoal.policy.binding.linked import read_linked
 from shoal.policy.binding.table import bound_table
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem, Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
-from shoal.tables.explain import neighbourhood
+from shoal.tables.global_recoding import neighbourhood
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
 SCHEMA = "shoal.marginal/1"

@@ -30,7 +30,7 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells, in_order
 from shoal.policy.proposal.roles import MANY, Guess
 from shoal.recoding.recode import find_classes
-from shoal.search.repair import as_read
+from shoal.search.segments import as_read
 
 
 def profile(

@@ -14,7 +14,7 @@ import polars as pl
 
 from shoal.advise.propose import LookedAt, ProposedColumn
 from shoal.connectors.files import SourceFile, beginning, read
-from shoal.connectors.table_places import ForeignKey, TablePlace, TablePlaces
+from shoal.connectors.linked_tables import ForeignKey, TablePlace, TablePlaces
 from shoal.data.column_words import words_of
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
@@ -24,7 +24,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.linked_files import ONE_ROW_EACH
+from shoal.policy.binding.linked import ONE_ROW_EACH
 from shoal.policy.loading import one_line, read_options, reading_of
 from shoal.policy.model import ReadOptions, header_of
 from shoal.policy.policy import Policy

@@ -16,22 +16,21 @@ import polars as pl
 from shoal.advise.special_uniques import SpecialUniques, alone_in, special_uniques
 from shoal.auditor.linked.labels import Exposure, exposures, view_of
 from shoal.connectors.files import write_table
+from shoal.connectors.linked_tables import LinkedSource
 from shoal.data import notebook, person_names
 from shoal.data.certificate_shape import SampleReport
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Sample, encode_sample
 from shoal.data.encoding import without_subject
 from shoal.data.linked import LinkedTables
 from shoal.data.numbers import parse_numbers
 from shoal.data.option import require_whole
 from shoal.data.progress import Progress, no_progress, tell
-from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import LinkedSource, read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem

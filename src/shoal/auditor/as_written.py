@@ -24,8 +24,8 @@ from shoal.connectors.outputs import UNDELIMITED, cells_written
 from shoal.connectors.release_drafts import listed_files
 from shoal.data.certificate_shape import DialectReport
 from shoal.data.findings import some_named
+from shoal.data.recoding import COUNT, GROUP, sensitive_path
 from shoal.data.regular_files import is_pipe, unpacked
-from shoal.data.two_tables import COUNT, GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 

@@ -37,12 +37,12 @@ from shoal.data.encoding import EncodedTable, encode
 from shoal.data.numbers import alike, is_long
 from shoal.data.option import suggestion
 from shoal.data.progress import Progress, no_progress
+from shoal.data.recoding import GROUP, sensitive_path
 from shoal.data.release import Release, shows_nothing
 from shoal.data.row_order import is_in_order
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth, as_values, with_contradicted
-from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.columns import audit_warnings, check_columns

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.connectors.linked_tables import place_of_one
 from shoal.connectors.outputs import certificate_beside, signature_path
-from shoal.connectors.table_places import place_of_one
 from shoal.data.certificate import Certificate
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.errors import InputError, MissingExtraError

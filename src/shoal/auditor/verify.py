@@ -38,9 +38,9 @@ from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
+from shoal.data.recoding import GROUP, sensitive_path
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
-from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError, PromiseError, TooLargeError
 from shoal.policy import policy as policies
 from shoal.policy import registry

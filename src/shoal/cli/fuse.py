@@ -11,7 +11,7 @@ from shoal.cli.progress import listed, say, show_certificate, shown
 from shoal.cli.verify import opened
 from shoal.data.option import option
 from shoal.errors import InputError
-from shoal.fusion.request import KEYS, FuseRequest, PartyRequest
+from shoal.fusion.request import KEYS, FuseRequest, Keys, PartyRequest, check_output
 from shoal.reports.text import fusion_summary
 
 # shoal party init, run
@@ -53,9 +53,8 @@ def init(
 ) -> None:
     """Make a party's private key, and the certificate that the others need."""
     from shoal.connectors.party.tls import fingerprint_of
-    from shoal.fusion.keys import Keys as PartyKeys
 
-    made = PartyKeys.of(name, keys)
+    made = Keys.of(name, keys)
     made.make(name)
     if not quiet:
         say(
@@ -110,7 +109,6 @@ def fuse(
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
     from shoal.fusion.fuse import fuse_file
-    from shoal.fusion.keys import check_output
 
     if asked.output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")

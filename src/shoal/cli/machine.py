@@ -26,7 +26,7 @@ def warmup(
     quiet: bool = options.QUIET,
 ) -> None:
     """Compile for this machine what Shoal would compile on its first use, so that no run waits."""
-    from shoal.advise.warmup import warm_up
+    from shoal.advise.invented import warm_up
 
     with shown(quiet) as progress:
         compiled = warm_up(verbs or (), every_method, progress)

@@ -27,7 +27,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from shoal.cli import options
-from shoal.connectors.database.address import without_password
+from shoal.connectors.location import without_password
 from shoal.data.language import printable
 from shoal.errors import STOPS, InputError, ShoalError, is_full, system_error
 from shoal.version import VERSION
@@ -42,9 +42,9 @@ PANELS = {
     },
     "Prepare": dict.fromkeys(("policy", "hierarchies", "profile", "compare"), "policy"),
     "Check": {
-        "audit": "audit",
+        "audit": "publish",
         "verify": "verify",
-        "attack": "audit",
+        "attack": "publish",
         "stream-status": "republish",
         "ledger": "republish",
     },

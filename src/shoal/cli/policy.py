@@ -47,7 +47,7 @@ def init(
             f"output '{output}': exists; name a new file, a policy is never overwritten"
         )
     from shoal.advise.propose import propose_policy
-    from shoal.connectors.table_places import is_several
+    from shoal.connectors.linked_tables import is_several
     from shoal.reports.advice_in_words import explanation_lines, question_lines
 
     if files.further or ("sheet" not in files.reading and is_several(data)):
@@ -77,7 +77,7 @@ def init(
 def _init_linked(data: str, output: str, k: int, files: DataFiles, quiet: bool) -> None:
     """Proposes a policy for several tables."""
     from shoal.advise.propose_linked import propose_linked
-    from shoal.connectors.table_places import table_places
+    from shoal.connectors.linked_tables import table_places
     from shoal.reports.advice_in_words import open_question_lines
 
     with shown(quiet) as progress:

@@ -47,7 +47,7 @@ def verify(
     quiet: bool = options.QUIET,
 ) -> None:
     """Check the chain of hashes; name changed, missing or reordered releases (exit status 1)."""
-    from shoal.auditor.ledger.export import unmarked, verify_ledger
+    from shoal.auditor.ledger.release_view import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
     if as_json:
@@ -76,7 +76,7 @@ def export(
     quiet: bool = options.QUIET,
 ) -> None:
     """Write the whole published table as of a release."""
-    from shoal.auditor.ledger.export import export_table, invented_rows
+    from shoal.auditor.ledger.release_view import export_table, invented_rows
 
     options.check_outputs(output, inputs=[], replace=replace)
     records, number = export_table(ledger, output, release)
@@ -127,7 +127,7 @@ def republish(
 
     Otherwise nothing is written.
     """
-    from shoal.auditor.ledger.export import check_outside
+    from shoal.auditor.ledger.release_view import check_outside
     from shoal.connectors import metrics
     from shoal.connectors.ledger import Ledger
     from shoal.ledgers.republish import republish_file, with_its_method

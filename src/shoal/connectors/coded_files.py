@@ -1,4 +1,6 @@
-"""Tables in files that are too large for memory: read by pieces as codes, written by blocks."""
+"""Tables in files that are too large for memory: read by pieces as codes, or a file by each of many
+processes, and written by blocks.
+"""
 
 import gzip
 import os
@@ -8,17 +10,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from shoal.connectors import delimited, files, formats
-from shoal.connectors.dialect import UTF8, Dialect, Reading
+from shoal.connectors import delimited, files, formats, parquet_parts, release_drafts
+from shoal.connectors.dialect import AS_FOUND, UTF8, Dialect, Reading
 from shoal.connectors.formats import Format, SourceFile, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
+from shoal.connectors.parquet_parts import Part
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import (
     nan_counts,
@@ -28,8 +32,15 @@ from shoal.connectors.typed import (
     without_records,
 )
 from shoal.data import cores, regular_files, warnings
-from shoal.data.coded_table import Blank, CodedTable
-from shoal.data.room import Room, blocks, needs_whole, spooled
+from shoal.data.coded_table import (
+    TEXT_BYTES,
+    Blank,
+    CodedTable,
+    GrowingTable,
+    ShownColumn,
+    require_few,
+)
+from shoal.data.room import Room, SharedRoom, blocks, needs_whole, new_file, spooled
 from shoal.data.table import Column, Table
 from shoal.errors import InputError, library_errors_as
 
@@ -216,154 +227,6 @@ def _write_parquet(
         raise OSError from None
 
 
-# Columns of a file as codes, taken in piece by piece: only distinct texts are held in memory.
-#
-# Codes are numbers of first sight while a file is read, and are renumbered by sorted text at the
-# end, so that nothing depends on the pieces. They lie in the Room, in segments that are as narrow
-# as the texts met so far allow.
-
-
-SEGMENT = 1 << 20
-"""Records of a segment."""
-
-TEXT_BYTES = 120
-"""What a distinct text takes beside its characters, in every place that holds it."""
-
-SHARE = 8
-"""The distinct texts of a column may take one part of the limit in this number."""
-
-
-def require_few(name: str, texts: str, held: int, limit: int) -> None:
-    """Raises InputError where a column's distinct texts take too much of the memory.
-
-    texts: how many there are, in words. held: bytes that they take.
-    """
-    if held > max(limit // SHARE, 1 << 16):
-        raise InputError(
-            f"memory: column '{name}' has {texts}, too many to be held in an eighth of the limit;"
-            f" leave the column out, or allow {SHARE * held / 1e6:.0f} MB and more"
-        )
-
-
-class GrowingTable:
-    """A table that grows by frames of text, the same columns in each."""
-
-    def __init__(self, schema: dict[str, pl.DataType], room: Room) -> None:
-        self._room, self._schema, self._records = room, schema, 0
-        self._columns = {name: _GrowingColumn(name, room) for name in schema}
-
-    def dtypes(self) -> dict[str, pl.Categorical]:
-        """The types that the columns of each frame must have."""
-        return {name: column.dtype for name, column in self._columns.items()}
-
-    def add(self, frame: pl.DataFrame) -> None:
-        """Takes records in; raises InputError where a column has too many distinct texts."""
-        self._records += frame.height
-        for name, column in self._columns.items():
-            column.add(frame[name])
-
-    def table(self) -> CodedTable:
-        """All records; nothing can be added after it."""
-        columns, blanks = {}, {name: column.blank for name, column in self._columns.items()}
-        for name in list(self._columns):
-            columns[name] = self._columns.pop(name).finished(self._schema[name].is_numeric())
-        return CodedTable(columns, self._records, self._room, self._schema, blanks)
-
-
-class _GrowingColumn:
-    """The codes of one column so far. Missing values read as the empty text."""
-
-    def __init__(self, name: str, room: Room) -> None:
-        self.name, self._room = name, room
-        # its own categories: held here, so that their numbers stay what they are
-        self.dtype = pl.Categorical(pl.Categories.random("shoal"))
-        self._number_of = np.full(1024, -1, dtype=np.int64)
-        self._texts: list[pl.Series] = []
-        self._distinct = self._bytes = 0
-        self._missing = -1
-        self._segments: list[np.ndarray] = []
-        self._filled = SEGMENT
-
-    def add(self, cells: pl.Series) -> None:
-        physical = cells.to_physical()
-        is_missing = physical.is_null().to_numpy() if physical.null_count() else None
-        numbers = (
-            physical.fill_null(0).to_numpy() if is_missing is not None else physical.to_numpy()
-        )
-        known = numbers if is_missing is None else numbers[~is_missing]
-        self._learn(cells if is_missing is None else cells.drop_nulls(), known)
-        codes = self._number_of[numbers] if len(known) else np.zeros(len(cells), dtype=np.int64)
-        if is_missing is not None:
-            if self._missing < 0:
-                self._missing = self._number(pl.Series([""], dtype=pl.String))
-            codes[is_missing] = self._missing
-        self._keep(codes)
-
-    @property
-    def blank(self) -> Blank:
-        empty = sum(int((texts == "").sum()) for texts in self._texts)
-        return Blank(self._missing >= 0, empty > int(self._missing >= 0))
-
-    def _learn(self, cells: pl.Series, numbers: np.ndarray) -> None:
-        """Numbers the categories that are met for the first time, in the order of their rows."""
-        most = int(numbers.max(initial=0)) + 1
-        if most > len(self._number_of):
-            more = np.full(max(most, 2 * len(self._number_of)), -1, dtype=np.int64)
-            more[: len(self._number_of)] = self._number_of
-            self._number_of = more
-        fresh = np.flatnonzero(self._number_of[numbers] < 0)
-        if len(fresh):
-            categories, first = np.unique(numbers[fresh], return_index=True)
-            texts = cells.gather(fresh[first]).cast(pl.String)
-            begun = self._number(texts)
-            self._number_of[categories] = np.arange(begun, self._distinct)
-
-    def _number(self, texts: pl.Series) -> int:
-        """The number of the first of these new texts; raises InputError if they are too many."""
-        begun = self._distinct
-        self._texts.append(texts)
-        self._distinct += len(texts)
-        self._bytes += int(texts.str.len_bytes().sum()) + TEXT_BYTES * len(texts)
-        limit = self._room.limit
-        if limit is not None:
-            require_few(self.name, f"{self._distinct} different texts or more", self._bytes, limit)
-        return begun
-
-    def _keep(self, codes: np.ndarray) -> None:
-        dtype = np.min_scalar_type(max(self._distinct - 1, 0))
-        begun = 0
-        while begun < len(codes):
-            if self._filled == SEGMENT:
-                self._segments.append(self._room.array(SEGMENT, dtype))
-                self._filled = 0
-            elif self._segments[-1].dtype.itemsize < dtype.itemsize:
-                wider = self._room.array(SEGMENT, dtype)
-                wider[: self._filled] = self._segments[-1][: self._filled]
-                self._segments[-1] = wider
-            some = codes[begun : begun + SEGMENT - self._filled]
-            self._segments[-1][self._filled : self._filled + len(some)] = some
-            self._filled += len(some)
-            begun += len(some)
-
-    def finished(self, was_number: bool) -> Column:
-        """The column, its codes renumbered by sorted text."""
-        texts = pl.concat(self._texts) if self._texts else pl.Series([], dtype=pl.String)
-        cells = texts.unique().sort()
-        renumbered = texts.cast(pl.Enum(cells)).to_physical().to_numpy()
-        dtype = np.min_scalar_type(max(len(cells) - 1, 0))
-        renumbered = renumbered.astype(dtype)
-        records = max(len(self._segments) - 1, 0) * SEGMENT
-        records += self._filled if self._segments else 0
-        codes = self._room.array(records, dtype)
-        for number in range(len(self._segments)):
-            start = number * SEGMENT
-            segment = self._segments[number][: records - start]
-            for rows in blocks(len(segment)):
-                codes[start + rows.start : start + rows.stop] = renumbered[segment[rows]]
-            self._segments[number] = segment[:0].copy()  # its room is free again
-        return Column(self.name, codes, cells, was_number)
-
-
 # Every nth row of a table that does not fit into memory, read piece by piece.
 
 
@@ -420,3 +283,118 @@ def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
         plain(without_records(schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
+
+
+# Folders of Parquet files, read and written by many processes: a file is a task.
+#
+# Records have the order of their files by name, as where one process reads the folder. Each task
+# finds the distinct texts of its file and numbers them; what they are in the whole table is decided
+# once all are known.
+
+
+def is_readable(path: str | Path) -> bool:
+    """Whether a table is files of Parquet, which many processes can read, or is not there."""
+    if Location(path).is_many or not Path(path).exists():
+        return True
+    return Path(path).suffix.lower() == PARQUET
+
+
+def read_spread(path: str | Path, room: SharedRoom, unpacked: int | None = None) -> SourceFile:
+    """The table in a folder, or in the files that a pattern names; raises InputError.
+
+    unpacked: the bytes that each file may unpack to, where they were said.
+    """
+    many = Location(path).is_many
+    if not (many or Path(path).exists()):
+        raise InputError(
+            f"file '{path}': can't be read (No such file or directory); check the name and"
+            " permissions"
+        )
+    parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
+    reading = replace(AS_FOUND, unpacked=unpacked)
+    found = room.each(partial(_read_part, room.limit, reading), parts)
+    hashes = [source.sha256 for source in found]
+    parquet_parts.check_named(path, parts, hashes)
+    tables = [cast(CodedTable, source.table) for source in found]
+    schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
+    parquet_parts.check_alike(schemas, parts)
+    whole = _joined(tables, parts, room)
+    digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
+    return SourceFile(whole, digest)
+
+
+def _read_part(limit: int, reading: Reading, part: Part) -> SourceFile:
+    return read_coded(part.path, PARQUET, reading, Room(limit))
+
+
+def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
+    """All records, one file after the other, with the columns that the folders' names hold."""
+    records = sum(table.records for table in tables)
+    first = tables[0]
+    columns, blanks = {}, {}
+    for name in first.names:
+        of_parts = [table.column(name) for table in tables]
+        blanks[name] = Blank(
+            any(table.blank(name).missing for table in tables),
+            any(table.blank(name).empty for table in tables),
+        )
+        columns[name] = _one_column(of_parts, records, room)
+    dtypes = {name: first.dtype(name) for name in first.names}
+    for key in parts[0].keys:
+        texts = [dict(part.values)[key] for part in parts]
+        of_parts = [
+            Column(key, np.broadcast_to(np.uint8(0), table.records), pl.Series(key, [text or ""]))
+            for text, table in zip(texts, tables, strict=True)
+        ]
+        columns[key] = _one_column(of_parts, records, room)
+        dtypes[key] = pl.String()
+        filled = [text for text, table in zip(texts, tables, strict=True) if table.records]
+        blanks[key] = Blank(None in filled, "" in filled)
+    return CodedTable(columns, records, room, dtypes, blanks)
+
+
+def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Column:
+    """A column of all files. Codes are into the sorted distinct texts of all."""
+    name = of_parts[0].name
+    texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
+    cells = pl.concat(texts).unique().sort()
+    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
+    require_few(name, f"{len(cells)} different texts", held, room.limit)
+    enum = pl.Enum(cells)
+    dtype = np.min_scalar_type(max(len(cells) - 1, 0))
+    codes = room.array(records, dtype)
+    begun = 0
+    for some, column in zip(texts, of_parts, strict=True):
+        place = some.cast(enum).to_physical().to_numpy().astype(dtype)
+        for rows in blocks(len(column.codes)):
+            codes[begun + rows.start : begun + rows.stop] = place[column.codes[rows]]
+        begun += len(column.codes)
+    return Column(name, codes, cells, of_parts[0].was_number)
+
+
+def write_spread(
+    columns: Sequence[ShownColumn],
+    records: int,
+    draft: Path,
+    metadata: dict[str, str],
+    room: SharedRoom,
+) -> None:
+    """The release as the files of a folder, those that one process writes.
+
+    A task writes under a name that nobody else has. Only the file of the attempt that succeeded is
+    moved into the draft.
+    """
+    write = partial(_write_part, list(columns), metadata, room.folder)
+    begun = range(0, max(records, 1), release_drafts.RECORDS)
+    spans = [slice(first, min(first + release_drafts.RECORDS, records)) for first in begun]
+    for number, written in enumerate(room.each(write, spans)):
+        Path(written).rename(draft / f"part-{number:05d}{PARQUET}")
+
+
+def _write_part(
+    columns: list[ShownColumn], metadata: dict[str, str], folder: Path, rows: slice
+) -> str:
+    frame = pl.DataFrame([column.block(rows) for column in columns])
+    path = new_file(folder)
+    files.write(frame, path, PARQUET, metadata=metadata)
+    return str(path)

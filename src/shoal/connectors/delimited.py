@@ -18,7 +18,7 @@ import polars as pl
 from shoal.connectors import dialect as dialects
 from shoal.connectors import record_ends
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.distinct_lines import distinct_lines, of_few_values
+from shoal.connectors.record_ends import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.data.table import FEW_ROWS, RepeatedTable, Table, cell_texts, names_like_patterns
 from shoal.errors import InputError, library_errors_as

@@ -18,15 +18,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
 
-from shoal.connectors.database.address import SQLITE, parse
 from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import Dialect
-from shoal.connectors.location import Location
+from shoal.connectors.location import SQLITE, Location, parse_address
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.numbers import PLAIN, Notation
+from shoal.data.recoding import sensitive_path
 from shoal.data.regular_files import Json, is_packed, is_pipe
 from shoal.data.schema import Render
-from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
 
 
@@ -98,7 +97,7 @@ def second_output(output_path: str, input_path: str, read_by_policy: Iterable[st
 
 
 def _table(address: str) -> tuple[str, str, str | None]:
-    known = parse(address)
+    known = parse_address(address)
     if known.kind == SQLITE:  # one file has many names, and its tables have no capitals
         return str(Path(known.location).resolve()), known.table.lower(), None
     return known.location, known.table, known.schema

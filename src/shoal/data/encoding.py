@@ -7,7 +7,7 @@ are proportional to values (numbers), places in the declared order (ordinals) or
 written.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from shoal.data import cores
-from shoal.data.findings import AttributeFinding, findings_about
+from shoal.data.classes import Sample, SensitiveColumn, encode_sample
+from shoal.data.findings import AttributeFinding, Fault, findings_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import inflected
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import (
     FARTHEST,
     INDISTINCT,
@@ -28,9 +28,9 @@ from shoal.data.numbers import (
     parse_numbers,
     position_unit,
 )
+from shoal.data.partition import Matrix
 from shoal.data.person_names import is_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
@@ -445,3 +445,24 @@ def encode_populations(
                 columns.append(attribute.positions_of(people))
         codes[name] = np.column_stack([np.zeros((table.records, 0), np.int32), *columns])
     return codes, findings
+
+
+def values_of_nobody(
+    sensitive: Mapping[str, SensitiveColumn], designated: Iterable[tuple[str, str, Sequence[str]]]
+) -> list[AttributeFinding]:
+    """Designated values that nobody has nor could have: a misspelt one would protect nothing.
+
+    designated: the model of a promise, an attribute of it, and its values of that.
+    """
+    findings = []
+    for model, name, values in designated:
+        if not values or name not in sensitive:
+            continue
+        lost = tuple(value for value in values if sensitive[name].code_of(value) is None)
+        if lost:
+            message = (
+                f"promise '{model}': {len(lost)} of its designated values occur in no record of"
+                f" '{name}' as they are written; correct them, or leave them out"
+            )
+            findings.append(AttributeFinding(Fault.POLICY, name, len(lost), message, lost))
+    return findings

@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 
 # People who are published again and again: in which group each is, and what became of them.
 

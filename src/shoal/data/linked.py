@@ -8,14 +8,16 @@ too: one row for each element, written in a cell of its parent's row.
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.encoding import EncodedTable
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.data.schema import Schema, Shown
 from shoal.data.table import Table
 
@@ -147,6 +149,19 @@ class TableTree:
 def parents_of(starts: np.ndarray) -> np.ndarray:
     """(n,) int64, the parent's row of each row. starts: as in `LinkedRows`."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def starts_of(parents: np.ndarray, count: int) -> np.ndarray:
+    """(count + 1,) int64, where the rows of each parent start. parents: ascending."""
+    return np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=count))))
+
+
+def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
+    """(n,) int64, where each asked key first stands among keys, -1 where it does not."""
+    known = pl.DataFrame({"key": keys}).with_row_index("at").unique("key", keep="first")
+    asked_keys = pl.DataFrame({"key": asked})
+    found = asked_keys.join(known, on="key", how="left", maintain_order="left")["at"]
+    return found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
 
 
 @dataclass(frozen=True)
@@ -309,3 +324,11 @@ class Templates:
     def classes(self) -> np.ndarray:
         """(people,) int64."""
         return self.slots[0]
+
+
+def day_number(text: str) -> str | None:
+    """The day of an ISO date or time stamp, 1 for 0001-01-01; None where it is none."""
+    try:
+        return str(datetime.fromisoformat(text.strip()).toordinal())
+    except ValueError:
+        return None

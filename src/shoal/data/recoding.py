@@ -1,14 +1,19 @@
-"""What is published: spans as text, of every class (local) or value (global recoding)."""
+"""What is published: spans as text, of every class (local) or value (global recoding), or two
+tables, of quasi-identifiers as they are and of sensitive values by group.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from shoal.data import cores
-from shoal.data.encoding import EncodedAttribute, linear_domain
+from shoal.data.encoding import EncodedAttribute, EncodedTable, linear_domain
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import (
     exact_text,
@@ -19,9 +24,18 @@ from shoal.data.numbers import (
     plain_text,
     position_unit,
 )
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Partition
 from shoal.data.room import IN_MEMORY, blocks
-from shoal.data.schema import Attribute, Kind, Render, Shown
+from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
+from shoal.data.table import Table, as_text
+
+TWO_TABLES = "two-tables"
+OWN_METHODS = frozenset({"anatomy"})
+"""Shoal's own methods that publish so, for whoever must know it and imports no method."""
+GROUP, COUNT = "group", "count"
+"""Columns of a release of two tables beside those of the original."""
+SENSITIVE = "sensitive"
+DISCLOSED = "disclosed"
 
 
 @dataclass(frozen=True)
@@ -429,3 +443,43 @@ def _grid_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, st
         number_text(low) if lo <= Decimal(str(low)) else format(lo, "f"),
         number_text(high) if hi >= Decimal(str(high)) else format(hi, "f"),
     )
+
+
+# A release of two tables. The first has the quasi-identifiers and the number of each row's group;
+# the second has a row for each value of a group: group, value, count. Rows of a group and its
+# values may be dealt to each other in any way.
+
+
+def sensitive_path(path: str) -> str:
+    """Where the second table goes: `r.csv` beside `r.sensitive.csv`."""
+    parts = Path(path)
+    packed = ".gz" if parts.suffix.lower() == ".gz" else ""
+    name = parts.name.removesuffix(parts.suffix) if packed else parts.name
+    stem, dot, kind = name.rpartition(".")
+    last = parts.suffix if packed else ""
+    return str(parts.with_name(f"{stem}.{SENSITIVE}{dot}{kind}{last}"))
+
+
+class TwoTables:
+    """The renderer of anatomy: no cell is changed, and no row shows a sensitive value."""
+
+    name: ClassVar[str] = TWO_TABLES
+
+    def tables(
+        self, table: Table, encoded: EncodedTable, classes: Partition | Cut, schema: Schema
+    ) -> Mapping[str, pl.DataFrame]:
+        """Both tables, rows of the first in the order of the input, of the second by group and
+        value.
+        """
+        assert isinstance(classes, Partition)
+        numbers = pl.Series(GROUP, classes.labels.astype(np.int64) + 1)
+        quasi = [table.frame[attribute.name] for attribute in schema.quasi]
+        (sensitive,) = schema.sensitive
+        values = as_text(table.frame[sensitive.name]).alias(sensitive.name)
+        counted = (
+            pl.DataFrame([numbers, values])
+            .group_by(GROUP, sensitive.name)
+            .agg(pl.len().cast(pl.Int64).alias(COUNT))
+            .sort(GROUP, sensitive.name)
+        )
+        return {"": pl.DataFrame([*quasi, numbers]), SENSITIVE: counted}

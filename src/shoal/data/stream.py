@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import CERTAIN_DIGITS, is_long
+from shoal.data.partition import Matrix
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import as_text
 

@@ -10,12 +10,11 @@ import polars as pl
 
 from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Sample
 from shoal.data.encoding import EncodedAttribute, EncodedTable, linear_domain
 from shoal.data.numbers import exact_text, is_long, map_cells, mean_decimals, parse_numbers
 from shoal.data.release import PublishedColumn, Release, covers, digits_deny, shows_nothing
 from shoal.data.room import IN_MEMORY
-from shoal.data.sample import Sample
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
 from shoal.data.table import Column, Table, as_text, places_in
 from shoal.data.true_values import TrueValues

@@ -21,7 +21,16 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import UNREADABLE
-from shoal.fusion.conversation import in_pieces, spoken, unchanged
+from shoal.fusion.conversation import (
+    guarded,
+    in_pieces,
+    read_agreement,
+    read_messages,
+    read_table,
+    rows_of,
+    spoken,
+    unchanged,
+)
 from shoal.fusion.judged_containment import (
     Containment,
     Questions,
@@ -31,7 +40,6 @@ from shoal.fusion.judged_containment import (
     steps_of,
     unpacked,
 )
-from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table, rows_of
 from shoal.fusion.wire.messages import MessageKind
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain

@@ -33,8 +33,8 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError, PartyError, PromiseError, ShoalError
-from shoal.fusion.keys import Keys, check_not_read, check_output, make_folder
 from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
+from shoal.fusion.request import Keys, check_not_read, check_output, make_folder
 from shoal.fusion.secure_maximum import check_computing
 from shoal.policy.agreement import Agreement, AgreementLike, with_endpoints
 

@@ -17,12 +17,11 @@ from shoal.data.certificate_shape import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError, LostPartyError, PromiseError
 from shoal.fusion.columns import PartyInput
+from shoal.fusion.conversation import FusionResult
 from shoal.fusion.fuse import die_with_starter, say_recoverable
-from shoal.fusion.keys import Keys, check_output
 from shoal.fusion.ledger import START, PastFusions, ledger_path, write_ledger
 from shoal.fusion.protocol import run_party
-from shoal.fusion.request import PartyRequest
-from shoal.fusion.transcript import FusionResult
+from shoal.fusion.request import Keys, PartyRequest, check_output
 from shoal.policy.agreement import Agreement
 from shoal.policy.binding.table import bound_release
 

@@ -23,12 +23,17 @@ from shoal.data.table import encode_text
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion import limits, secure_maximum
 from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
-from shoal.fusion.conversation import Conversation, open_journal
+from shoal.fusion.conversation import (
+    Conversation,
+    FusionResult,
+    Recorder,
+    RunStatistics,
+    open_journal,
+)
 from shoal.fusion.ground import REFUSED, VALID, Ground
 from shoal.fusion.id_join import IdJoin
 from shoal.fusion.ledger import NO_FUSIONS, Recalled, recalled_by_all
 from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, Won, rounds_of, steps_ahead
-from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
 from shoal.fusion.wire.messages import LinkLost, MessageKind, said_by
 from shoal.policy.agreement import Agreement

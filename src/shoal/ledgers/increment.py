@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger import export, release_view
+from shoal.auditor.ledger import release_view
 from shoal.auditor.ledger.terms import Values, compared, joined, mode_of, returns_people, values_of
 from shoal.connectors import files
 from shoal.connectors.ledger import DATA, Ledger, private
@@ -80,7 +80,7 @@ class Terms:
         if not releases:
             return self
         table: Values = {name: Counter() for name in names}
-        for part in export.parts_of(ledger, releases[-1]):
+        for part in release_view.parts_of(ledger, releases[-1]):
             frame = files.read_as(ledger.folder(part) / DATA).frame
             own = values_of(frame, Identities.read(ledger.step_of(part)), self.policy.model, names)
             table = joined(table, own)

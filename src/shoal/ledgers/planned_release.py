@@ -8,14 +8,12 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from shoal.auditor.ledger.export import parts_of, table_as_of
-from shoal.auditor.ledger.release_view import ReleaseReading
+from shoal.auditor.ledger.release_view import ReleaseReading, parts_of, table_as_of
 from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
 from shoal.data.findings import counted_records
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.person_names import same_value
 from shoal.data.row_order import published_order
 from shoal.data.schema import Schema

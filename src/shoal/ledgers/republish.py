@@ -14,17 +14,16 @@ from typing import Any, Generic, cast
 
 import polars as pl
 
-from shoal.auditor.ledger.export import check_outside, disagreements
+from shoal.auditor.ledger.release_view import check_outside, disagreements
 from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files, outputs
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import SQLITE, TableAddress, parse
 from shoal.connectors.frames import Frame, FrameT, like, nan_in
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.ledger.private import REPLACED, DeferredRecords, write_private_state
-from shoal.connectors.location import Location
+from shoal.connectors.location import SQLITE, Location, TableAddress, parse_address
 from shoal.data import person_names, regular_files
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
@@ -156,7 +155,7 @@ def republish_file(
             table, caught_up = None, 0
         else:
             progress("reading the table of the ledger")
-            table = LedgerTable(ledger, parse(output))
+            table = LedgerTable(ledger, parse_address(output))
             caught_up = table.catch_up()
         repeated = ledger.step_for(source.sha256)
         if repeated is not None or not source.frame.height:

@@ -17,7 +17,8 @@ from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, described_output
 from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.formats import Format
-from shoal.connectors.linked_drafts import LinkedOutput
+from shoal.connectors.linked_tables import LinkedOutput, LinkedSource
+from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTables, Templates
@@ -31,9 +32,8 @@ from shoal.errors import InputError
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
-from shoal.policy.binding import linked_files
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import LinkedSource, LinkedSources
+from shoal.policy.binding import linked
+from shoal.policy.binding.linked import LinkedSources, bound_linked
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
@@ -84,7 +84,7 @@ def publish_linked(
     problem = LinkedProblem(policy)
     names = [table.name for table in problem.given]
     target = LinkedOutput.of(output, names, problem.model.write.types == "typed")
-    read = linked_files.named_sources(source, problem, further)
+    read = linked.named_sources(source, problem, further)
     target.check([*read, *policy.files], replace)
     if trace is not None:
         for name in read:
@@ -92,14 +92,14 @@ def publish_linked(
         InputError.raise_for(outputs.misplaced("release", [target.place], trace))
     policy.build_method(VERB)
     progress("reading the tables")
-    own = linked_files.read_linked(source, problem, further)
+    own = linked.read_linked(source, problem, further)
     tables, recoded, seconds = _recoded(own, problem, progress)
     with traces.private_draft(trace) as unfinished, target.draft(replace) as draft:
         progress("writing the release")
         frames = _as_written(recoded, problem, target.kind.kind)
         draft.write(frames, policy.tables.output_dialect(target.kind, None, target.kind))
         progress("reading the release back")
-        back = linked_files.read_linked_drafts(draft.tables, problem)
+        back = _read_back(draft.tables, problem)
         audit = _audit(back, problem, tables, recoded, progress)
         certificate = audit.certificate.extended(
             verb="publish",
@@ -110,7 +110,7 @@ def publish_linked(
                 target.kind, back.sha256, policy.render, policy.notation.written
             ),
             seconds={"total": time.process_time() - started, "method": seconds},
-        ).warned(*linked_files.linked_warnings(own, problem))
+        ).warned(*linked.linked_warnings(own, problem))
         verdict.require_kept(certificate, WITHHELD)
         if unfinished is not None:  # whose row is whose, for the owner alone
             files.write(key_map(tables, recoded), unfinished, location.JSON_LINES)
@@ -137,7 +137,7 @@ def measured_draft(own: LinkedSources, policy: Policy) -> MeasuredDraft:
     """
     problem = LinkedProblem(policy.or_method(usual_method(policy.model), {}))
     tables, drafts, seconds = _recoded(own, problem, no_progress)
-    back = linked_files.read_linked_release(_as_written(drafts, problem, None), problem)
+    back = linked.read_linked_release(_as_written(drafts, problem, None), problem)
     return MeasuredDraft(_audit(back, problem, tables, drafts, no_progress), tables, seconds)
 
 
@@ -189,6 +189,16 @@ def _as_written(
         table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, kind)
         for table in problem.given
     }
+
+
+def _read_back(drafts: Mapping[str, WrittenDraft], problem: LinkedProblem) -> LinkedSources:
+    """The tables of a release that were just written and are not published yet."""
+    found = {}
+    for table in problem.given:
+        tables, draft = problem.alone(table).tables, drafts[table.name]
+        dialect = tables.output_dialect(draft.name, None, draft.name)
+        found[table.name] = tables.read_draft(draft, dialect)
+    return LinkedSources.of(found)
 
 
 def _audit(

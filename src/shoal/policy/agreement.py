@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.regular_files import Json, readable, require_regular
-from shoal.data.taxonomy import IndexedRequirement
+from shoal.data.schema import IndexedRequirement
 from shoal.errors import InputError
 from shoal.policy import given_trees, loading, registry
 from shoal.policy.agreement_model import (

@@ -14,9 +14,8 @@ from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import EXACT_DIGITS, parse_numbers
 from shoal.data.regular_files import Json
-from shoal.data.schema import Kind
+from shoal.data.schema import Kind, Taxonomy
 from shoal.data.table import Column
-from shoal.data.taxonomy import Taxonomy
 from shoal.policy.consistency import open_questions
 from shoal.policy.model import AttributePolicy, MethodPolicy, _Strict
 

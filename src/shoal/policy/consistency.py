@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.connectors.dialect import codec_of
-from shoal.data import person_names, two_tables
+from shoal.data import person_names, recoding
 from shoal.data.option import build, suggestion
 from shoal.data.regular_files import Json
 from shoal.data.table import Table
@@ -297,7 +297,7 @@ def renders_two_tables(model: PolicyModel) -> bool:
     """Whether the policy names a method that publishes two tables; imports no method for it."""
     name = None if model.method is None else model.method["name"]
     if name is None or registry.is_known_method(name, "publish"):
-        return name in two_tables.OWN_METHODS
+        return name in recoding.OWN_METHODS
     if registry.verb_of(name) != "publish":
         return False
     return registry.method(name, "publish").renders_two_tables
@@ -341,7 +341,7 @@ def _attribute_findings(model: PolicyModel) -> Iterator[str]:
                 f"attribute '{name}': is shown as it is; leave out 'render' and 'round', which are"
                 " of classes"
             )
-        if name in (two_tables.GROUP, two_tables.COUNT) and declared.role in ("quasi", "sensitive"):
+        if name in (recoding.GROUP, recoding.COUNT) and declared.role in ("quasi", "sensitive"):
             yield f"attribute '{name}': the release has a column of its own of that name; rename it"
     if model.other == "plain":
         yield "'other: plain' would publish columns beside unchanged ones; say 'other: drop'"

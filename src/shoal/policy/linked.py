@@ -6,14 +6,18 @@ columns are for; what belongs to what is said here.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+
+import numpy as np
+import polars as pl
 
 from shoal.data.linked import PEOPLE, Known, LinkedTable
 from shoal.data.option import suggestion
 from shoal.data.regular_files import Json
 from shoal.data.schema import REMOVED, Schema, Shown
+from shoal.data.table import Table, as_text
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy, TablePolicy
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
@@ -418,3 +422,21 @@ def _unserved(model: PolicyModel) -> Iterator[str]:
         yield "policy, missing: whole people would be suppressed; say 'value' or 'reject'"
     if model.render.order == "input":
         yield "policy, render.order: the input's order tells whose row is whose; leave it out"
+
+
+def elements_of(
+    declared: DeclaredTable, above: Table, none: Iterable[str]
+) -> tuple[Table, np.ndarray]:
+    """The elements of the sets in a column, as often as they are written, and (n,) the row of each;
+    those in `none` are none.
+    """
+    (column,) = declared.attributes
+    assert declared.separator is not None
+    cells = as_text(above.frame[column])
+    parted = (
+        pl.DataFrame({"row": np.arange(len(cells)), "cell": cells.str.split(declared.separator)})
+        .explode("cell")
+        .with_columns(pl.col("cell").str.strip_chars())
+        .filter(~pl.col("cell").is_in(["", *none]))
+    )
+    return Table(parted.select(pl.col("cell").alias(column))), parted["row"].to_numpy()

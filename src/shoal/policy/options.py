@@ -100,7 +100,7 @@ class Overrides(Request):
                 )
             return None
         # what reads certificates and agreements is loaded only where a policy is given
-        from shoal.connectors.table_places import place_of_one
+        from shoal.connectors.linked_tables import place_of_one
         from shoal.data.certificate import Certificate
 
         proof = certificate or Path(place_of_one(released).certificate)

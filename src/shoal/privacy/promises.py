@@ -6,9 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
+from shoal.data.classes import Classes, Closeness, Population, Sample, SensitiveColumn
 from shoal.data.room import needs_whole
-from shoal.data.sample import Sample
 from shoal.privacy.class_sizes import SampleUniqueness
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms

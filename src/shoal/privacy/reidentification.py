@@ -23,9 +23,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport, RisksReport, SampleReport
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, Sample
 from shoal.data.option import parameter
-from shoal.data.sample import Sample
 from shoal.errors import InputError
 from shoal.privacy.promise import Promise
 

@@ -11,11 +11,11 @@ import polars as pl
 
 from shoal.data.certificate_shape import PromiseReport, SizesReport
 from shoal.data.classes import Sizes
+from shoal.data.recoding import COUNT, DISCLOSED, GROUP
 from shoal.data.release import Release
 from shoal.data.schema import Kind, Schema
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
-from shoal.data.two_tables import COUNT, DISCLOSED, GROUP
 from shoal.errors import InputError
 from shoal.protocols import PrivacyModel
 

@@ -16,8 +16,7 @@ import polars as pl
 from shoal.auditor.reading import promise_reports, read_release
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut, Partition
+from shoal.data.partition import Cut, Matrix, Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.release import is_withheld
@@ -32,7 +31,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.protocols import SearchingPartitioner
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 
 
 def find_classes(

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shoal.attacks.beside.others import OthersLike
+    from shoal.connectors.linked_tables import LinkedSource
     from shoal.linked.publish import LinkedPublication
-    from shoal.policy.binding.linked_files import LinkedSource
     from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]

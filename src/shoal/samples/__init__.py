@@ -15,8 +15,8 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from shoal.connectors import files
+from shoal.connectors.linked_tables import place_in_folder
 from shoal.connectors.location import Location
-from shoal.connectors.table_places import place_in_folder
 from shoal.errors import InputError
 
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.data.classes import Population
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
-from shoal.search.distinct_rows import strides
 from shoal.search.kernels import distinct_rows as kernel
+from shoal.search.large_tables import strides
 from shoal.search.lattice_costs import GEOMETRIC, LatticeCosts, Levels, Node, NodeGroups
 
 

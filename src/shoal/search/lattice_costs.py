@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import exact_sum
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.search.kernels import distinct_rows as kernel
 

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import PrivacyModel, Promises
 from shoal.search.kernels.count_cuts import cut_by_count
 from shoal.search.segments import costs_of, loss_of

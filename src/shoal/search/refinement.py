@@ -34,12 +34,11 @@ from time import monotonic
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import is_stop
 from shoal.protocols import Promises
-from shoal.search import repair, segments
+from shoal.search import segments
 from shoal.search.refinery import Refinery, Search, asked_of, asked_otherwise, mean_loss
 
 ROUNDING = 1e-9
@@ -223,7 +222,7 @@ def keeps_as(
         return promises.release_holds(classes.labels, classes.count)
 
     def as_read(classes: Partition) -> bool:
-        return repair.holds_as_read(matrix, classes, promises)
+        return segments.holds_as_read(matrix, classes, promises)
 
     asked = [
         check

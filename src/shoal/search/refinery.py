@@ -14,15 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Promises, PromiseTerms
+from shoal.search.clustering import Targets, targets_of
 from shoal.search.kernels import near_records, rebuilding
 from shoal.search.kernels.class_promises import LARGEST, ClassPromises
 from shoal.search.kernels.closeness import VALUES, TargetArrays
 from shoal.search.kernels.slots import LANES, NOISE_BITS, SlotClasses
 from shoal.search.segments import loss_of, lowest_nodes
-from shoal.search.targets import Targets, targets_of
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ of each row and the size of each group. A step reads and writes the rows under i
 else. One owner (tables/methods/tds.py) and several (fusion/methods/party_tds.py) use the same
 state.
 
-Cells, nodes and taxonomies are those of `data/taxonomy.py`.
+Cells, nodes and taxonomies are those of `data/schema.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.taxonomy import IndexedRequirement, Span, Taxonomy
+from shoal.data.schema import IndexedRequirement, Span, Taxonomy
 from shoal.errors import InputError
 from shoal.search.kernels import specialize
 

@@ -16,8 +16,6 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.database import tables
-from shoal.connectors.database.address import CERTIFICATES, STREAMS, TableAddress, require_whole
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     KEEPING,
     Session,
@@ -30,6 +28,8 @@ from shoal.connectors.database.session import (
     require_rights,
     rows_as_text,
 )
+from shoal.connectors.database.tables import opened
+from shoal.connectors.location import CERTIFICATES, STREAMS, TableAddress, require_whole
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.protocols import Sink
 

@@ -42,8 +42,7 @@ import polars as pl
 from shoal.attacks.beside.guard import BesideGuard, Candidates, OldCells
 from shoal.auditor.sharing import entries_of
 from shoal.data.classes import Classes, Population
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut, Partition
+from shoal.data.partition import Cut, Matrix, Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, read_columns, spans_cover
 from shoal.data.table import Column, Table
@@ -56,8 +55,7 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recoding_of_whole_table
-from shoal.search.repair import repair
-from shoal.search.segments import loss_of
+from shoal.search.segments import loss_of, repair
 
 
 def require_one_class_each(table: Table, problem: Problem) -> tuple[int, Column]:

@@ -21,25 +21,24 @@ from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.partition import Cut, Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.recoding import GlobalRecoding
+from shoal.data.recoding import SENSITIVE, GlobalRecoding, TwoTables
 from shoal.data.regular_files import Json
 from shoal.data.release import Release
 from shoal.data.row_order import published_order
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.two_tables import SENSITIVE, TwoTables
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.recoding.recode import find_classes, recode
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
     from shoal.auditor.audit import AuditResult
-    from shoal.tables.plan import Plan
+    from shoal.tables.global_recoding import Plan
 
 
 # what few publications ask for is imported where it is done
@@ -229,7 +228,7 @@ def _decide_recoding(
         if explained:
             raise InputError(_no_explanation(problem))
         return RecodingDecision(classes, seconds, method, {})
-    from shoal.tables.plan import Plan
+    from shoal.tables.global_recoding import Plan
 
     cut = classes
     suppressed_count = int((cut.round_of_record() < 0).sum())
@@ -237,7 +236,7 @@ def _decide_recoding(
     saved = Plan.of(cut, bound.encoded.attributes, bound.schema.render, method)
     extras = {}
     if explained:
-        from shoal.tables.explain import explain
+        from shoal.tables.global_recoding import explain
 
         progress("asking what would be cheaper")
         extras["explanation"] = explain(matrix, whole_table, cut, problem)
@@ -253,7 +252,7 @@ def _no_explanation(problem: Problem) -> str:
 
 def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
     """The table recoded by a plan that another one gave."""
-    from shoal.tables.plan import apply_plan
+    from shoal.tables.global_recoding import apply_plan
 
     started = time.process_time()
     recoding, reasons, stated = apply_plan(plan, bound)

@@ -14,11 +14,10 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import file_metadata
-from shoal.connectors.coded_files import write_blocks
+from shoal.connectors.coded_files import write_blocks, write_spread
 from shoal.connectors.dialect import UTF8, Dialect
 from shoal.connectors.location import Location
 from shoal.connectors.release_drafts import ReleaseDraft
-from shoal.connectors.spread_files import write_spread
 from shoal.data import coded_table
 from shoal.data.classes import Classes
 from shoal.data.coded_table import CodedTable, Codes, Rows, ShownColumn, ShownTable
@@ -38,7 +37,7 @@ from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, infeasible_promises
 from shoal.protocols import ColumnPartitioner
 from shoal.recoding.recode import NOTHING_SHOWN
-from shoal.search.distinct_rows import WORTHWHILE, rows_within
+from shoal.search.large_tables import WORTHWHILE, rows_within
 from shoal.tables.draft import RecodedDraft
 
 ROWS_SHARE, ROW_BYTES = 4, 16

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from shoal.attacks.beside.guard import BesideGuard
     from shoal.policy.from_columns import Columns
-    from shoal.tables.plan import Plan
+    from shoal.tables.global_recoding import Plan
 # what few publications ask for is imported where it is done
 
 
@@ -320,7 +320,7 @@ def _plan_to_apply(path: str | Path | None, explain: bool) -> Plan | None:
     """The plan in a file that exists already; raises InputError where one can't be explained."""
     if path is None or not Path(path).exists():
         return None
-    from shoal.tables.plan import Plan
+    from shoal.tables.global_recoding import Plan
 
     if explain:
         raise InputError(

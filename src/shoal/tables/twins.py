@@ -21,16 +21,14 @@ from collections.abc import Callable
 import numpy as np
 
 from shoal.data.classes import Closeness
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
 from shoal.search.efforts import ASKED_RECORDS
 from shoal.search.kernels import nearest_class, rounded_cut
+from shoal.search.large_tables import PartPromises
 from shoal.search.refinery import Refinery, Search
-from shoal.search.repair import repair
-from shoal.search.segments import costs_of, loss_of
-from shoal.search.targets import PartPromises
+from shoal.search.segments import costs_of, loss_of, repair
 from shoal.tables.kernels.deal import deal
 from shoal.tables.methods.lattice_peeling import RULES
 from shoal.tables.methods.rounded_partition import EXACT_ROWS

@@ -22,11 +22,11 @@ from shoal.testing.methods import (
     check_partition,
     check_partitioner,
     check_recoder,
+    check_stream_method,
     promises_on,
     sensitive_columns,
     small_matrices,
 )
-from shoal.testing.streams import check_stream_method
 
 __all__ = [
     "OnlyK",

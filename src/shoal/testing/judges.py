@@ -12,10 +12,9 @@ import polars as pl
 
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, People, ShownRelease, Trial
 from shoal.data.certificate import Certificate
-from shoal.data.classes import Classes, Population, SensitiveColumn
+from shoal.data.classes import Classes, Population, Sample, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.release import Release, is_starred, label_classes, read_columns
-from shoal.data.sample import Sample
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table
 from shoal.data.true_values import TrueValues

@@ -16,7 +16,7 @@ from shoal.connectors.location import OF_TABLES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
-from shoal.data.two_tables import sensitive_path
+from shoal.data.recoding import sensitive_path
 from shoal.web import edits, pictures, policy_text, project, work
 from shoal.web.frame import frame, shows, takes
 from shoal.web.policy_text import Context, only_changes

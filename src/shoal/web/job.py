@@ -435,7 +435,7 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What each method would do with the next increment of a ledger, under the ledger's policy."""
-    from shoal.auditor.ledger.export import verify_ledger
+    from shoal.auditor.ledger.release_view import verify_ledger
     from shoal.ledgers.what_if import prospects
 
     policy, stamp = policy_of(Ledger(Path(asked["folder"]))), stamp_of(Path(asked["increment"]))

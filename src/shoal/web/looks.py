@@ -234,7 +234,7 @@ class Looks:
 
     def look_ledger_chain(self, folder: str) -> Answer:
         """Whether the chain of a ledger is whole: its length, the hash to note, and who waits."""
-        from shoal.auditor.ledger.export import verify_ledger
+        from shoal.auditor.ledger.release_view import verify_ledger
         from shoal.connectors.ledger import Ledger
         from shoal.connectors.ledger.private import DeferredRecords
 

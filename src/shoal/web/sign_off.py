@@ -31,8 +31,8 @@ from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, 
 
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
+    from shoal.connectors.linked_tables import LinkedSource
     from shoal.data.certificate_shape import BesideReport
-    from shoal.policy.binding.linked_files import LinkedSource
     from shoal.policy.problem import LinkedProblem
 
 
@@ -333,7 +333,7 @@ def in_tables(
     from shoal.auditor.linked.reading import read_linked_tables
     from shoal.data.linked import PEOPLE as OF_PEOPLE
     from shoal.data.table import Table, as_text
-    from shoal.policy.binding.linked_files import read_linked, read_linked_release
+    from shoal.policy.binding.linked import read_linked, read_linked_release
     from shoal.policy.linked import attributes_of
 
     published = read_linked_release(folder, problem).tables

@@ -10,7 +10,7 @@ import yaml
 import linked_cases
 from sample_policies import content_of
 from shoal.advise.propose_linked import find_links, propose_linked
-from shoal.connectors.table_places import ForeignKey, table_places
+from shoal.connectors.linked_tables import ForeignKey, table_places
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.table import Table
 from shoal.errors import InputError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.advise import warmup
+from shoal.advise import invented
 from shoal.errors import InputError
 
 NOTHING_NEW = """
@@ -15,7 +15,7 @@ from pathlib import Path
 from shoal.data.numba_kernels import LateKernel
 import shoal
 from shoal.samples import write_sample
-from shoal.advise.warmup import warm_up
+from shoal.advise.invented import warm_up
 from shoal.linked.publish import publish_linked
 from shoal.tables.publish import publish_file
 from shoal.policy.policy import Policy
@@ -69,7 +69,7 @@ def test_after_it_a_first_publication_compiles_nothing():
 
 def test_each_verb_runs_its_own_methods_and_all_means_every_one():
     def runs(verb, every_method):
-        return {(run.verb, run.method) for run in warmup._runs(verb, every_method)}
+        return {(run.verb, run.method) for run in invented._runs(verb, every_method)}
 
     assert runs("stream", False) == {("stream", "")}
     assert runs("republish", True) >= {("republish", ""), ("republish", "crp")}
@@ -78,7 +78,7 @@ def test_each_verb_runs_its_own_methods_and_all_means_every_one():
 
 def test_every_republishing_method_can_be_warmed_up(tmp_path):
     """Also one that refuses several sensitive attributes, as m-invariance does."""
-    for number, run in enumerate(warmup._runs("republish", every_method=True)):
+    for number, run in enumerate(invented._runs("republish", every_method=True)):
         folder = tmp_path / str(number)
         folder.mkdir()
         replace(run, records=300).into(folder)
@@ -91,4 +91,4 @@ def test_the_command_says_when_there_is_nothing_to_compile(shoal):
 
 def test_a_verb_that_compiles_nothing_is_refused_by_name():
     with pytest.raises(InputError, match="verb 'audit': compiles nothing; choose among publish"):
-        warmup.warm_up(["audit"])
+        invented.warm_up(["audit"])

@@ -13,7 +13,7 @@ import shoal
 from beside_cases import HOSPITAL, SALES, classes, expected, out_of, people, together, values
 from republish_cases import append, grown, policy, wearers
 from shoal import publish
-from shoal.auditor.ledger.export import verify_ledger
+from shoal.auditor.ledger.release_view import verify_ledger
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, token_of
 from shoal.errors import InputError

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sample_policies import content_of
-from shoal.connectors import delimited, distinct_lines
+from shoal.connectors import delimited, record_ends
 from shoal.connectors.dialect import Reading
-from shoal.connectors.distinct_lines import lines_of
+from shoal.connectors.record_ends import lines_of
 from shoal.data.table import RepeatedTable, Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -35,7 +35,7 @@ def test_each_different_line_is_found_once(texts, ends, chunk):
     if not ends and not lines[-1]:  # which is no line
         lines.pop()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(distinct_lines, "CHUNK", chunk)
+        patched.setattr(record_ends, "CHUNK", chunk)
         found = lines_of(np.frombuffer(content, dtype=np.uint8), 4) if lines else None
     expected = naive(lines) if lines else None
     if expected is not None and len(content) <= chunk:
@@ -56,8 +56,8 @@ def shown(content: bytes) -> pl.DataFrame | tuple[str, ...]:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every text is looked at so, however short it is and however few lines repeat."""
-    monkeypatch.setattr(distinct_lines, "LEAST", 0)
-    monkeypatch.setattr(distinct_lines, "MOST_DIFFERENT", 9)
+    monkeypatch.setattr(record_ends, "LEAST_TEXT", 0)
+    monkeypatch.setattr(record_ends, "MOST_DIFFERENT", 9)
 
 
 @given(LINES)
@@ -65,8 +65,8 @@ def test_what_is_read_or_refused_is_what_the_whole_text_says(texts):
     content = ("a,b\n" + "\n".join(texts) + "\n").encode()
     whole = shown(content)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(distinct_lines, "LEAST", 0)
-        patched.setattr(distinct_lines, "MOST_DIFFERENT", 9)
+        patched.setattr(record_ends, "LEAST_TEXT", 0)
+        patched.setattr(record_ends, "MOST_DIFFERENT", 9)
         again = shown(content)
     if isinstance(whole, pl.DataFrame):
         assert isinstance(again, pl.DataFrame)
@@ -102,7 +102,7 @@ def test_a_release_and_its_certificate_are_the_same(tmp_path: Path, always: None
     sample("patients", 600, 1).write_csv(name)
     releases = []
     for least in (0, 1 << 24):
-        monkeypatch.setattr(distinct_lines, "LEAST", least)
+        monkeypatch.setattr(record_ends, "LEAST_TEXT", least)
         outcome = publish_file(name, policy, str(tmp_path / f"{least}.csv"))
         said = {**outcome.certificate, "seconds": None, "date": None}
         releases.append(((tmp_path / f"{least}.csv").read_bytes(), said))
@@ -110,7 +110,7 @@ def test_a_release_and_its_certificate_are_the_same(tmp_path: Path, always: None
 
 
 def test_no_more_different_lines_are_known_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(distinct_lines, "MOST", 8)
+    monkeypatch.setattr(record_ends, "MOST_LINES", 8)
     few, many = (b"a\n" + b"".join(b"%d\n" % (i % n) for i in range(40)) for n in (7, 9))
     assert lines_of(np.frombuffer(few, dtype=np.uint8), 2).different == 7
     assert lines_of(np.frombuffer(many, dtype=np.uint8), 2) is None

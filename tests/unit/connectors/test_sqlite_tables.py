@@ -15,11 +15,10 @@ import shoal as library
 from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.database import tables
-from shoal.connectors.database.address import parse, without_password
-from shoal.connectors.database.connections import opened
-from shoal.connectors.database.tables import rows_sha256
+from shoal.connectors.database.tables import opened, rows_sha256
+from shoal.connectors.linked_tables import TablePlaces, table_places
+from shoal.connectors.location import parse_address, without_password
 from shoal.connectors.outputs import certificate_beside, check_not_read
-from shoal.connectors.table_places import TablePlaces, table_places
 from shoal.data import regular_files
 from shoal.errors import InputError, PartyError, PromiseError
 
@@ -38,7 +37,7 @@ def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) ->
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_drafts([parse(address)], replace) as (draft,):
+    with tables.table_drafts([parse_address(address)], replace) as (draft,):
         draft.write(frame)
         _, digest = draft.read()
         draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
@@ -324,7 +323,7 @@ def test_a_primary_key_of_several_nulls_orders_nothing():
 def test_others_see_the_old_release_until_the_commit(workplace, shoal):
     assert publish(shoal) == 0
     before = files.read(OUT).frame
-    with tables.table_drafts([parse(OUT)], replace=True) as (draft,):
+    with tables.table_drafts([parse_address(OUT)], replace=True) as (draft,):
         draft.write(before.head(3))
         draft.read()
         assert files.read(OUT).frame.equals(before)
@@ -364,7 +363,7 @@ def test_a_release_that_somebody_changed_does_not_give_way():
 def test_views_and_triggers_of_others_call_nothing_unsafe(tmp_path):
     path = tmp_path / "d.db"
     sqlite3.connect(path).close()
-    with opened(parse(f"sqlite:///{path}?table=t")) as session:
+    with opened(parse_address(f"sqlite:///{path}?table=t")) as session:
         assert session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 
@@ -417,13 +416,13 @@ def test_a_password_is_put_aside_before_anybody_can_show_it(address, bare):
 
 def test_the_password_reaches_the_client_library_alone():
     bare = without_password("postgresql://u:geheim@h/d?table=t&schema=s&sslmode=require")
-    address = parse(bare)
+    address = parse_address(bare)
     assert address.location == "postgresql://u:geheim@h/d?sslmode=require"
     assert "geheim" not in repr(address) + address.shown
     assert (address.schema, address.table) == ("s", "t")
     for text in ("postgresql://u:ge/heim@h/d?table=t", "postgresql://u:geheim?table=t"):
         with pytest.raises(InputError) as refused:
-            parse(text)
+            parse_address(text)
         assert "heim" not in str(refused.value)
     stated = InputError("file 'postgresql://u:geheim@h/d?table=t&password=geheim': x")
     assert str(stated) == "file 'postgresql://u@h/d?table=t&password=***': x"

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal.connectors import distinct_lines, files
+from shoal.connectors import files, record_ends
 
 NAMES = ["few", "many"]
 
@@ -16,7 +16,7 @@ def test_only_columns_whose_first_cells_repeat_become_categories(
     frame = pl.DataFrame({"few": [n % 7 for n in range(300)], "many": range(300)})
     frame.write_csv(tmp_path / "in.csv")
     short = files.read(str(tmp_path / "in.csv"), NAMES).table
-    monkeypatch.setattr(distinct_lines, "LEAST", 0)
+    monkeypatch.setattr(record_ends, "LEAST_TEXT", 0)
     long = files.read(str(tmp_path / "in.csv"), NAMES).table
     assert [short.dtype(name) for name in NAMES] == [pl.Categorical, pl.Categorical]
     assert [long.dtype(name) for name in NAMES] == [pl.Categorical, pl.String]

@@ -4,11 +4,10 @@ import time
 
 import pytest
 
-from shoal.connectors.database.address import parse
 from shoal.connectors.database.postgresql import _in_our_words
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.connectors.files import check_writable
-from shoal.connectors.location import Location
+from shoal.connectors.location import Location, parse_address
 from shoal.errors import InputError, PartyError
 
 
@@ -43,7 +42,7 @@ def test_a_file_named_like_a_database_is_answered_with_the_address_of_a_table_in
     assert str(refused.value) == (
         f"file '{name}': is named like a database; name a table in it, such as '{address}'"
     )
-    assert parse(address).location == name
+    assert parse_address(address).location == name
 
 
 def test_a_message_shows_no_password_of_any_database():

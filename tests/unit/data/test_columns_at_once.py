@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sample_policies import content_of
 from shoal.data import encoding
 from shoal.data.encoding import EncodedTable
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.data.table import Table
 from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
@@ -30,7 +30,7 @@ def block(request):
     """Few records at once, so that a small table has several blocks."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(encoding, "_BLOCK", request.param)
-        patched.setattr("shoal.data.matrix._BLOCK", request.param)
+        patched.setattr("shoal.data.partition._BLOCK", request.param)
         patched.setattr("shoal.data.room.BLOCK", request.param)
         yield
 

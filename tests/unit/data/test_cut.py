@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.policy import registry
 from strategies import policies_with_tables, without_means
 

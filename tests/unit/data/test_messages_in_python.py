@@ -17,7 +17,7 @@ from sample_policies import content_of
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.option import Option, Request
 from shoal.errors import FLAGS, InputError, ShoalError, in_python
-from shoal.tables.plan import Plan
+from shoal.tables.global_recoding import Plan
 
 SOURCE = Path(shoal.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z]")

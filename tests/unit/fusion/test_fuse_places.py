@@ -11,8 +11,8 @@ import yaml
 
 from shoal.connectors.outputs import sole_writer
 from shoal.errors import InputError
+from shoal.fusion.conversation import read_messages
 from shoal.fusion.fuse import _prepared, _tables_of
-from shoal.fusion.transcript import read_messages
 from shoal.policy.agreement import Agreement
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fusion_cases import Case
 from naive_party_mondrian import groups_of
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.fusion.ledger import PastFusions, Recalled
 from shoal.fusion.methods.party_mondrian import PartyMondrian

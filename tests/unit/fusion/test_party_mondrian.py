@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fusion_cases import TREES, Case, cases, owners_of
 from naive_party_mondrian import groups_of
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.fusion.methods.party_mondrian import PartyMondrian
 

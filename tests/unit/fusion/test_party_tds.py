@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fusion_cases import Case, cases, owners_of, paper_case, whether_diverse
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.fusion.ground import pack, packed_size, unpack
 from shoal.fusion.methods.party_tds import (

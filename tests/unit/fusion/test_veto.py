@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fusion_cases import Case, cases, owners_of, whether_diverse
 from naive_party_mondrian import groups_of
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.fusion.ground import REFUSED, VALID
 from shoal.fusion.methods.party_mondrian import PartyMondrian

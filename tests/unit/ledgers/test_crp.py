@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from naive_republication import crp_classes, with_leftovers, with_leftovers_by_loss
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InfeasibleError
 from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods.crp import Crp

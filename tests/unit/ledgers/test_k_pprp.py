@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from republish_cases import append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import PromiseError
 from shoal.testing import OnlyK
 from shoal_papers.baselines.k_pprp import KPprp

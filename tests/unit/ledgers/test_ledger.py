@@ -16,7 +16,7 @@ import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
-from shoal.auditor.ledger.export import verify_ledger
+from shoal.auditor.ledger.release_view import verify_ledger
 from shoal.connectors.ledger import Ledger, layout, verify
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.republish import republish, republish_file

@@ -15,12 +15,12 @@ import shoal as library
 from killed_appends import Killed, killed_at
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
-from shoal.auditor.ledger.export import ledger_table, verify_ledger
+from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import parse
 from shoal.connectors.database.sqlite import SqliteSession
 from shoal.connectors.ledger import Ledger, TableNote
+from shoal.connectors.location import parse_address
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.policy.policy import Policy
 from thorough import every, examples, long_but, long_where
@@ -80,7 +80,7 @@ def assert_in_step(output: str = OUT) -> None:
         release = files.read(f"{output}&release={number}")
         assert release.sha256 == files.file_sha256(ledger.folder(number) / "data.csv")
         certificates.add(release.sha256)
-    assert release_tables.state_of(parse(output)).damage == []
+    assert release_tables.state_of(parse_address(output)).damage == []
     note = TableNote.read(ledger.private)
     assert note is not None
     assert note.releases == len(numbers)
@@ -250,7 +250,7 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
         "columns": [{"name": name, "technique": "as-is"} for name in given.columns],
     }
     Path("out.db").unlink(missing_ok=True)
-    with release_tables.putting(parse(OUT), None, written.frame, json.dumps(said)):
+    with release_tables.putting(parse_address(OUT), None, written.frame, json.dumps(said)):
         pass
     found = files.read(f"{OUT}&release=1")
     assert found.frame.equals(written.frame)

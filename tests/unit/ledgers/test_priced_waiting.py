@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from republish_cases import append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.ledgers.methods.waiting import is_due
 from sticky_cases import policy as again
 

@@ -11,7 +11,7 @@ import pytest
 from republish_cases import POLICY, append, grown, policy, wearers
 from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
-from shoal.auditor.ledger.export import export_table
+from shoal.auditor.ledger.release_view import export_table
 from shoal.cli.main import status_of
 from shoal.errors import ANOTHER_LEDGER, TWICE, InputError, PromiseError
 from shoal.policy.policy import Policy

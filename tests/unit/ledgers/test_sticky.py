@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive_republication as naive
 from shoal.auditor.ledger.history import PeopleHistory
 from shoal.data.ledger_view import CARRIED, CLOSED, LOCKSTEP, RETIRED, TOGETHER, LedgerView, Panel
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.ledgers.methods.sticky import Sticky, in_company
 from shoal.ledgers.planned_release import partition_table

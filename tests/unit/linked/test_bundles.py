@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive_linked
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.linked import BundleRows, Bundles
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InfeasibleError
 from shoal.linked.kernels.align import assign, assign_in_order, assignment_space
 from shoal.linked.methods import bundles as method

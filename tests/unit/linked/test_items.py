@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import naive_items
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.linked import BundleRows, Bundles, Templates
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.linked.kernels import known_sets
 from shoal.linked.methods.bundles import bundle_loss, starts_of

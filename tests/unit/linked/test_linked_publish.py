@@ -19,14 +19,13 @@ from python_calamine import CalamineWorkbook
 import naive_items
 import shoal
 from sample_policies import content_of
-from shoal.connectors import linked_drafts
+from shoal.connectors import linked_tables
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, PromiseError
 from shoal.linked import publish as job
 from shoal.linked.recode import DraftTable
 from shoal.linked.templates import LinkedPromises, bundles_of
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
@@ -584,14 +583,14 @@ def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch
 def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_path, monkeypatch):
     fail = Mock(side_effect=NO_ROOM)
     given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
-    monkeypatch.setattr(linked_drafts, "_certify_in", fail)
+    monkeypatch.setattr(linked_tables, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
         shoal.publish(world(), policy(), **given)
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
     shoal.publish(world(), policy(), **given)
     files = {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()}
-    monkeypatch.setattr(linked_drafts, "_certify_in", fail)
+    monkeypatch.setattr(linked_tables, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
         shoal.publish(world(), policy(), seed=5, replace=True, **given)
     assert {p: p.read_bytes() for p in tmp_path.glob("**/*") if p.is_file()} == files

@@ -14,8 +14,7 @@ from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.reading import read_linked_tables
 from shoal.data.linked import ANCHOR, PEOPLE
 from shoal.linked.templates import hulls_of
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked, read_linked_release
+from shoal.policy.binding.linked import bound_linked, read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem
 
 FIRST = date(2021, 3, 1)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import naive_survey as naive
 import shoal
 from sample_policies import content_of
-from shoal.data.classes import Classes
-from shoal.data.sample import Sample
+from shoal.data.classes import Classes, Sample
 from shoal.privacy.reidentification import (
     GlobalRisk,
     IndividualRisk,

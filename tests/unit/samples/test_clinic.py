@@ -5,8 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.samples import sample

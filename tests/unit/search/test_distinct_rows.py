@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.prefix import Prefix
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
-from shoal.search import distinct_rows
-from shoal.search.distinct_rows import RowPromises, distinct_rows_of, of_records, rows_within
+from shoal.search import large_tables
+from shoal.search.large_tables import RowPromises, distinct_rows_of, of_records, rows_within
 from shoal.tables.methods.full_domain import FullDomain
 from shoal.tables.methods.tds import TopDownSpecialization
 from shoal_papers.baselines.datafly import Datafly
@@ -95,7 +94,7 @@ def test_a_method_finds_the_same_cut_on_rows_as_on_records(
     matrix = _matrix(records, seed, has_subjects)
     promises = _promises(matrix, k, with_values)
     with pytest.MonkeyPatch.context() as patch:  # every search looks at the records themselves
-        patch.setattr(distinct_rows, "WORTHWHILE", 1 << 40)
+        patch.setattr(large_tables, "WORTHWHILE", 1 << 40)
         expected = _found(method, matrix, promises)
     assert _found(method, matrix, promises) == expected
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import naive_refinement as naive
 from naive_peers import classes_of
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import no_progress
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
@@ -19,13 +18,13 @@ from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
 from shoal.search import refinery
+from shoal.search.clustering import Targets
 from shoal.search.efforts import Effort
 from shoal.search.kernels import rebuilding
 from shoal.search.kernels.slots import SlotClasses
 from shoal.search.refinement import bound_records, promised_search, refine
 from shoal.search.refinery import NOISE, Search, asked_of
 from shoal.search.segments import loss_of
-from shoal.search.targets import Targets
 from unit.search.test_refinement import NOBODY, classed, members_of, prepared
 
 PAY, ILL = 5, 3

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from naive_peers import JustK, classes_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.search import refinement
 from shoal.search.refinement import (
     MANY_RECORDS,

@@ -16,8 +16,7 @@ from naive_peers import DistinctValues, JustK, classes_of
 from peer_cases import matrices
 from shoal.data.classes import SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import no_progress
 from shoal.search import refinement, refinery
 from shoal.search.efforts import ASKED_RECORDS, FULL_RECORDS, Effort

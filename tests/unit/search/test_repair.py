@@ -13,12 +13,11 @@ from naive_peers import DistinctValues, JustK, classes_of, repaired
 from peer_cases import matrices
 from sample_policies import content_of
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
-from shoal.search.repair import repair
+from shoal.search.segments import repair
 
 
 def any_class(labels: list[int]) -> bool:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.data.room import IN_MEMORY, Room
-from shoal.search import subtrees
+from shoal.search import large_tables
 from shoal.search.kernels import rounded_cut
 from shoal.search.segments import costs_of
 
@@ -61,7 +61,7 @@ def _cut(codes: np.ndarray, k: int, room: Room = IN_MEMORY) -> tuple[np.ndarray,
     """The columns of records, cut by their rows, and where classes start. codes: (n, d)."""
     matrix = Matrix.from_columns(codes, [1.0] * codes.shape[1])
     columns = matrix.columns(0)
-    starts = subtrees.cut_by_rows(columns, k, RULES, SAMPLE, costs_of(matrix), room)
+    starts = large_tables.cut_by_rows(columns, k, RULES, SAMPLE, costs_of(matrix), room)
     assert starts is not None
     return columns, starts
 
@@ -82,7 +82,7 @@ def _records(seed: int, rows: int, records: int, values: tuple[int, ...]) -> np.
 )
 def test_rows_are_cut_as_records_that_are_priced_one_by_one(seed, rows, often, k, values):
     codes = _records(seed, rows, max(rows * often, k), values)
-    if len({*map(tuple, codes.tolist())}) * subtrees.WORTHWHILE > len(codes):
+    if len({*map(tuple, codes.tolist())}) * large_tables.WORTHWHILE > len(codes):
         return  # no rows are looked for
     columns, starts = _cut(codes, k)
     found = [Counter(map(tuple, columns[:-1, a:b].T.tolist())) for a, b in pairwise(starts)]
@@ -133,5 +133,5 @@ def test_records_that_seldom_agree_are_not_cut_by_rows():
     codes = np.arange(400, dtype=np.int32).reshape(200, 2) // 3
     matrix = Matrix.from_columns(codes, [1.0, 1.0])
     columns = matrix.columns(0)
-    assert subtrees.cut_by_rows(columns, 5, RULES, SAMPLE, costs_of(matrix), IN_MEMORY) is None
+    assert large_tables.cut_by_rows(columns, 5, RULES, SAMPLE, costs_of(matrix), IN_MEMORY) is None
     assert np.array_equal(columns, matrix.columns(0))

@@ -12,7 +12,7 @@ import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
 from sample_policies import content_of
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.search.specialization import SCORES, Specialization, Step, spans_of, without_implied
 
 

@@ -17,11 +17,11 @@ from shoal.cli.main import status_of
 from shoal.data import cores
 from shoal.data.certificate_shape import shape_findings
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
-from shoal.search import subtrees
+from shoal.search import large_tables
 from shoal.search.kernels import rounded_cut
 from shoal.search.segments import costs_of
 from shoal.tables.methods import rounded_partition
@@ -48,7 +48,7 @@ def always_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def small_tables_are_large(always_in_place: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "LARGE", 1)
-    monkeypatch.setattr(subtrees, "GRAIN", 100)
+    monkeypatch.setattr(large_tables, "GRAIN", 100)
     monkeypatch.setattr(rounded_partition, "SORTED_RECORDS", 0)
 
 
@@ -112,7 +112,7 @@ def test_a_fault_in_a_thread_is_the_caller_s(monkeypatch: pytest.MonkeyPatch) ->
     columns = np.zeros((2, 1_000), dtype=np.int32)
     rules = RoundedPartition()._rules()
     with cores.using(2), pytest.raises(MemoryError):
-        subtrees.cut_by_threads(columns, 10, rules, 512, np.zeros((1, 3)))
+        large_tables.cut_by_threads(columns, 10, rules, 512, np.zeros((1, 3)))
 
 
 # Cutting
@@ -146,8 +146,8 @@ def test_any_number_of_threads_gives_the_same_classes(
     alone, costs = _columns(records, values, seed=records)
     together = alone.copy()
     expected = rounded_cut.cut(alone, np.array([0, records]), k, rules, sample, costs)
-    with cores.using(threads), patch.object(subtrees, "GRAIN", grain):
-        starts = subtrees.cut_by_threads(together, k, rules, sample, costs)
+    with cores.using(threads), patch.object(large_tables, "GRAIN", grain):
+        starts = large_tables.cut_by_threads(together, k, rules, sample, costs)
     assert np.array_equal(starts, expected)
     assert np.array_equal(together, alone)
     assert len(starts) - 1 == max(records // k, 1)  # theorem 1
@@ -180,7 +180,7 @@ def test_a_node_is_not_cut_by_lists_because_it_is_small_but_because_the_table_is
 def test_a_method_gives_the_same_partition_on_any_number_of_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subtrees, "GRAIN", 5_000)
+    monkeypatch.setattr(large_tables, "GRAIN", 5_000)
     monkeypatch.setattr(rounded_partition, "SORTED_RECORDS", 0)
     rng = np.random.default_rng(3)
     codes = np.column_stack([rng.integers(0, v, 60_000) for v in (74, 9, 16)]).astype(np.int32)

@@ -16,7 +16,7 @@ import naive
 import shoal
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.streams.promises import within_share
+from shoal.streams.clusters import within_share
 from stream_cases import policy_of, run, stream_of
 from thorough import comparators_long, every
 

@@ -10,8 +10,8 @@ import pytest
 
 from sample_policies import PURCHASES
 from shoal.connectors import files
-from shoal.connectors.database.address import parse
 from shoal.connectors.database.sqlite import SqliteSession
+from shoal.connectors.location import parse_address
 from shoal.errors import ANOTHER_STREAM, CheckpointError
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
@@ -247,7 +247,7 @@ def test_what_was_changed_while_a_stream_runs_gets_no_certificate(
 
 def test_two_who_run_copies_of_a_checkpoint_do_not_take_turns(shop):
     """Each has committed its own rows as step 2; those of one must not be dropped in silence."""
-    address, names = parse(OUT), ["age"]
+    address, names = parse_address(OUT), ["age"]
     TableSink(address, names, "one", 0).put(1, b'{"age":"1"}\n')
     ours, theirs = (TableSink(address, names, "one", 1) for _ in range(2))
     ours.put(2, b'{"age":"2"}\n')

@@ -19,8 +19,8 @@ from sample_policies import content_of
 from shoal.auditor.measure import People, group_query_error
 from shoal.connectors import files
 from shoal.data.classes import SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.two_tables import sensitive_path
+from shoal.data.partition import Matrix
+from shoal.data.recoding import sensitive_path
 from shoal.privacy.two_tables import joined
 from shoal.tables.kernels.buckets import largest_buckets, nearest_of_buckets
 from shoal.tables.methods.anatomy import Anatomy

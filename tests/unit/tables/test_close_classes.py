@@ -22,11 +22,10 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.table import Table
 from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
+from shoal.search.clustering import least_size, points_of, sensitive_points
 from shoal.search.kernels import value_chains
 from shoal.search.kernels.closeness import TargetArrays, count_members, runs_of
-from shoal.search.points import points_of, sensitive_points
 from shoal.search.segments import costs_of
-from shoal.search.targets import least_size
 from shoal.tables.kernels import around_extremes, exchange, from_subsets, unassigned_pool
 from shoal.tables.kernels.exchange import Aim, _excess_if, _refresh, membership
 from shoal_papers.baselines.kernels import fuzzy_centres, greedy_clusters, one_pass
@@ -51,7 +50,7 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
     labels = np.unique(drawn, return_inverse=True)[1].astype(np.int32)
     classes = classes_of(labels)
     sparse = data.draw(st.sampled_from((0, 8)), "nodes are sorted, or counted")
-    with mock.patch("shoal.search.targets.SPARSE", sparse):
+    with mock.patch("shoal.search.clustering.SPARSE", sparse):
         found = case.targets.excesses(labels, len(classes))
     assert found.tolist() == [naive_clustering.excess(case.asked, members) for members in classes]
     for asked in case.asked:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_lattice
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness

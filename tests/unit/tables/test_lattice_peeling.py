@@ -17,8 +17,8 @@ from peer_cases import SHARED, matrices
 from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.matrix import Matrix
 from shoal.data.option import build
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises

@@ -18,9 +18,8 @@ from naive_peers import (
     strict_mondrian,
 )
 from peer_cases import adult, discernibility, gcp, matrices, run
-from shoal.data.matrix import Matrix
-from shoal.search.repair import repair
-from shoal.search.segments import costs_of, marks_of, rows_of
+from shoal.data.partition import Matrix
+from shoal.search.segments import costs_of, marks_of, repair, rows_of
 from shoal.tables.methods.mondrian import Mondrian
 from shoal_papers.baselines import top_down_greedy
 from shoal_papers.baselines.bottom_up import BottomUp

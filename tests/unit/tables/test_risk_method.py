@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naive_survey as naive
 import shoal
 from sample_policies import content_of
-from shoal.data.matrix import Matrix
+from shoal.data.partition import Matrix
 from shoal.samples import survey
 from shoal.search.segments import costs_of
 from shoal.tables.kernels import risk_classes as kernel

@@ -11,8 +11,8 @@ from naive_partition import cheapest_cut_in_two, paper_classes, total_loss
 from naive_peers import DistinctValues
 from peer_cases import hierarchy_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
 from shoal.data.option import build
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut

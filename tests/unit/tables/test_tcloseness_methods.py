@@ -14,12 +14,10 @@ from clustering_cases import TREE, Case, cases, classes_of
 from peer_cases import SHARED
 from sample_policies import content_of
 from shoal.data.classes import SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
-from shoal.search.points import blocks_of, points_of, principal
-from shoal.search.repair import repair
-from shoal.search.segments import loss_of
+from shoal.search.clustering import blocks_of, points_of, principal
+from shoal.search.segments import loss_of, repair
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.mdav import Mdav
 from shoal.tables.methods.rounded_partition import RoundedPartition

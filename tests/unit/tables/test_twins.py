@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from peer_cases import hierarchy_of
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness

@@ -30,9 +30,10 @@ from shoal.auditor.audit import (
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
 from shoal.connectors import files
-from shoal.connectors.database.address import seen_from
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import GENESIS
+from shoal.connectors.linked_tables import LinkedSource
+from shoal.connectors.location import seen_from
 from shoal.connectors.outputs import describe_file
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data import cores
@@ -42,7 +43,6 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import audit_warnings
 from shoal.policy.binding.files import PolicyTables, Source
-from shoal.policy.binding.linked_files import LinkedSource
 from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
 from shoal.policy.linked import one_table_findings

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.auditor.description import column_roles
 from shoal.auditor.ledger import release_view
 from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent, values_shown
-from shoal.auditor.ledger.export import table_damage
+from shoal.auditor.ledger.release_view import table_damage
 from shoal.auditor.ledger.terms import Values, compared, joined, policy_of, values_of
 from shoal.auditor.reading import class_spans
 from shoal.connectors import files

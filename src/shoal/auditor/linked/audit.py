@@ -27,11 +27,10 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding import linked_files
-from shoal.policy.binding.linked import bound_linked, elements_of
-from shoal.policy.binding.linked_files import LinkedSources
+from shoal.policy.binding import linked
+from shoal.policy.binding.linked import LinkedSources, bound_linked
 from shoal.policy.consistency import build_promise
-from shoal.policy.linked import attributes_of
+from shoal.policy.linked import attributes_of, elements_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem, Problem
@@ -74,7 +73,7 @@ def audit_linked(
     policy.require_answers()
     problem = LinkedProblem(policy)
     progress("reading the release")
-    sources = linked_files.read_linked_release(released, problem)
+    sources = linked.read_linked_release(released, problem)
     truth, own = None, None
     if has_exact_gaps(policy.model) and original is None and not may_lack_dates:
         raise InputError(
@@ -83,12 +82,12 @@ def audit_linked(
         )
     if original is not None:
         progress("reading the original")
-        own = linked_files.read_linked(original, problem, warns=True)
+        own = linked.read_linked(original, problem, warns=True)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
     output = None
     if len(sources.hashes) == len(sources.tables):  # frames have none
-        place = Location(linked_files.named_sources(released, problem, None)[-1])
+        place = Location(linked.named_sources(released, problem, None)[-1])
         written = policy.notation.written
         output = described_output(place, sources.sha256, policy.render, written)
     certificate = audit.certificate.extended(

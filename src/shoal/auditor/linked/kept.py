@@ -14,14 +14,13 @@ import polars as pl
 from shoal.auditor.linked.labels import view_of
 from shoal.auditor.linked.matching import TRIED
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, is_beyond_chance
-from shoal.data.linked import LinkedRows, LinkedTables
+from shoal.data.linked import LinkedRows, LinkedTables, places_of
 from shoal.data.numbers import run_entries
 from shoal.data.person_names import names_of
 from shoal.data.release import spans_cover
 from shoal.data.schema import Role
 from shoal.data.truth import as_values
 from shoal.data.warnings import GRAVE, ReleaseWarning
-from shoal.policy.binding.linked import places_of
 
 DRAWN = 30  # times that blocks are paired by chance
 DIGESTS = {32: "md5", 40: "sha1", 64: "sha256"}

@@ -18,8 +18,7 @@ import numpy as np
 from shoal.data.linked import PEOPLE, Known, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.problem import LinkedProblem
 
 MOST_SETS = 10**7

@@ -18,16 +18,25 @@ from shoal.connectors.location import Location
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.classes import SensitiveColumn, encode_sensitive_columns
-from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, parents_of, rows_column
+from shoal.data.linked import (
+    ANCHOR,
+    HULL,
+    PEOPLE,
+    TableTree,
+    day_number,
+    parents_of,
+    places_of,
+    rows_column,
+    starts_of,
+)
 from shoal.data.numbers import Notation, alike, map_cells
 from shoal.data.person_names import names_of
 from shoal.data.release import PublishedColumn, is_starred, is_withheld, read_column, read_columns
 from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
-from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
 from shoal.policy.binding.table import bound_release
-from shoal.policy.linked import DeclaredTable
+from shoal.policy.linked import DeclaredTable, elements_of
 from shoal.policy.problem import LinkedProblem
 
 PSEUDONYM = re.compile(r"^[0-9a-f]{32}$")

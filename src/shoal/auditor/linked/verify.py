@@ -8,16 +8,15 @@ from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
-from shoal.connectors.database.address import names_table
-from shoal.connectors.location import Location
-from shoal.connectors.table_places import table_places
+from shoal.connectors.linked_tables import table_places
+from shoal.connectors.location import Location, names_table
 from shoal.data.certificate import Certificate, is_close
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
 from shoal.data.regular_files import Json
 from shoal.errors import InputError
-from shoal.policy.binding.linked_files import LinkedSources
+from shoal.policy.binding.linked import LinkedSources
 
 MEASURED = ("promises", "people", "counted", "classes", "subjects", "together", "risk")
 """What an audit finds again in the files alone."""

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from shoal.connectors.database.address import TableAddress
 from shoal.connectors.database.session import (
     BATCH,
     SOURCE,
@@ -21,6 +20,7 @@ from shoal.connectors.database.session import (
     TableName,
     cell_of,
 )
+from shoal.connectors.location import TableAddress
 from shoal.errors import MissingExtraError
 
 LONGEST = 63

@@ -31,10 +31,10 @@ import polars as pl
 from shoal.connectors import delimited, dialect
 from shoal.connectors.database import session as sql
 from shoal.connectors.database import tables
-from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
+from shoal.connectors.database.tables import opened
 from shoal.connectors.ledger.layout import mapping_in
+from shoal.connectors.location import RELEASES, TableAddress, require_whole
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import polars as pl
 
-from shoal.connectors.database.address import TableAddress
 from shoal.connectors.dialect import Reading
+from shoal.connectors.location import TableAddress
 from shoal.errors import InputError, PartyError, ShoalError
 
 BATCH = 1 << 16

@@ -10,7 +10,6 @@ from typing import ClassVar
 import polars as pl
 from polars import selectors
 
-from shoal.connectors.database.address import TableAddress
 from shoal.connectors.database.session import (
     BATCH,
     SOURCE,
@@ -21,6 +20,7 @@ from shoal.connectors.database.session import (
     cell_of,
     quoted,
 )
+from shoal.connectors.location import TableAddress
 from shoal.data.regular_files import CELL, MOST, most_unpacked
 
 WAY_OUT = "write what it shows into a table"

@@ -1,4 +1,5 @@
-"""Tables in databases, read whole in an order, and releases made in one transaction.
+"""Tables in databases: sessions, tables that are read whole in an order, and releases that are made
+in one transaction.
 
     BEGIN; a new table is filled, read back and audited; it takes the name of the release;
     its certificate goes into shoal_certificates(name, sha256, certificate, created); COMMIT
@@ -10,24 +11,26 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import polars as pl
 from polars import selectors
 
-from shoal.connectors import delimited, location
+from shoal.connectors import delimited
 from shoal.connectors.database import session as sql
-from shoal.connectors.database.address import (
-    CERTIFICATES,
-    RELEASES,
-    STREAMS,
-    TableAddress,
-    require_whole,
-)
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
 from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.location import (
+    CERTIFICATES,
+    RELEASES,
+    SQLITE,
+    STREAMS,
+    TableAddress,
+    is_taken,
+    require_whole,
+)
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, PartyError
 
@@ -256,7 +259,7 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
     if not is_release or certificate is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise location.is_taken(where, "table")
+        raise is_taken(where, "table")
     if not _has_hash(session, address, table, sha256):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
@@ -337,3 +340,73 @@ def _cell(name: str) -> pl.Expr:
     cell = pl.col(name)
     length = cell.str.len_bytes().cast(pl.String)
     return pl.concat_str([length, pl.lit(":"), cell, pl.lit(",")]).fill_null("-,")
+
+
+# A session with the database that an address names.
+
+
+class _Snapshot(ExitStack):
+    """Sessions that are kept until its end, by kind and location of their database."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: dict[tuple[str, str], Session] = {}
+
+    def session(self, address: TableAddress) -> Session:
+        place = address.kind, address.location
+        if place not in self._kept:
+            self._kept[place] = self.enter_context(_connected(address, writing=False))
+        return self._kept[place]
+
+
+_snapshot: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
+
+
+@contextmanager
+def one_snapshot() -> Iterator[None]:
+    """All that is read of a database in the block is read in one transaction: nothing that others
+    write meanwhile is seen in one table and missing in another.
+    """
+    with _Snapshot() as snapshot:
+        before = _snapshot.set(snapshot)
+        try:
+            yield
+        finally:
+            _snapshot.reset(before)
+
+
+@contextmanager
+def opened(address: TableAddress, writing: bool = False) -> Iterator[Session]:
+    """A session, rolled back at the end unless it was committed; refusals become InputErrors, and
+    the loss of a server a PartyError. In `one_snapshot`, those that read one database share one.
+    """
+    snapshot = None if writing else _snapshot.get()
+    try:
+        if snapshot is not None:
+            yield snapshot.session(address)
+            return
+        with _connected(address, writing) as session:
+            yield session
+    except DatabaseRefusal as refused:
+        raise refused.as_error(f"{address.where}: {refused.args[0]}") from None
+
+
+@contextmanager
+def _connected(address: TableAddress, writing: bool) -> Iterator[Session]:
+    session = _connect(address, writing)
+    try:
+        yield session
+    finally:
+        with suppress(DatabaseRefusal):
+            session.rollback()
+        session.close()
+
+
+def _connect(address: TableAddress, writing: bool) -> Session:
+    if address.kind == SQLITE:
+        from shoal.connectors.database.sqlite import SqliteSession
+
+        return SqliteSession.connect(address, writing)
+    from shoal.connectors.database.postgresql import PostgresSession
+
+    return PostgresSession.connect(address, writing)

@@ -36,7 +36,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.option import parameter
-from shoal.data.taxonomy import Span
+from shoal.data.schema import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
     NO_BATCH,
@@ -44,12 +44,18 @@ from shoal.fusion.ground import (
     REFUSED,
     VALID,
     Ground,
+    LocalCut,
+    best_cut,
+    fits,
+    hull,
+    is_node,
     pack,
     packed_size,
+    parts_hold,
+    parts_of,
     unfit,
     unpack_all,
 )
-from shoal.fusion.local_groups import LocalCut, best_cut, fits, hull, is_node, parts_hold, parts_of
 from shoal.protocols import FusionMethod
 
 _NUMBER = struct.Struct("<I")

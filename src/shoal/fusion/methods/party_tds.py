@@ -37,7 +37,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.option import parameter
-from shoal.data.taxonomy import Span
+from shoal.data.schema import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
     NO_BATCH,

@@ -27,17 +27,14 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import Promises, Republisher
+from shoal.search.clustering import BLOCK, people_of, points_of, rows_of_blocks, targets_for
 from shoal.search.kernels import nearest_class
-from shoal.search.points import BLOCK, people_of, points_of, rows_of_blocks
-from shoal.search.repair import repair
-from shoal.search.segments import lowest_nodes, require_people
-from shoal.search.targets import targets_for
+from shoal.search.segments import lowest_nodes, repair, require_people
 
 PAPER = "paper"
 NEAREST, LEAST_LOSS = "nearest-mean", "least-loss"

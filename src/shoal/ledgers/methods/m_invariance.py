@@ -30,12 +30,12 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
+from shoal.data.partition import Matrix
 from shoal.errors import ANOTHER_LEDGER, InfeasibleError, InputError
 from shoal.ledgers.kernels import exchange_values
 from shoal.protocols import Promises, Republisher
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 
 EXCHANGE, REGROUP = "exchange", "regroup"
 

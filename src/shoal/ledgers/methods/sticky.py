@@ -27,16 +27,14 @@ import numpy as np
 from shoal.data import ledger_view
 from shoal.data.classes import Population
 from shoal.data.ledger_view import LedgerView, Panel, PanelChange, Placement
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods import waiting as waits
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
-from shoal.search.points import points_of
-from shoal.search.repair import repair
-from shoal.search.segments import losses_of, span_costs
-from shoal.search.targets import PartPromises
+from shoal.search.clustering import points_of
+from shoal.search.large_tables import PartPromises
+from shoal.search.segments import losses_of, repair, span_costs
 
 Round = tuple[np.ndarray, Panel]
 """(n,) int32, the group that each record is published with, -1 for none; the panel after it."""

@@ -12,12 +12,10 @@ shape classes, as ever.
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
-from shoal.search.repair import repair
-from shoal.search.segments import losses_of
+from shoal.search.segments import losses_of, repair
 
 AT_ONCE, PRICED = "at-once", "priced"
 WAITING = {

@@ -20,16 +20,14 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.linked import Bundles, Templates
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.linked.kernels import cuts
 from shoal.linked.kernels.align import align, price_below
 from shoal.protocols import BundlePromises, Bundler
-from shoal.search.repair import merge_failing
-from shoal.search.segments import costs_of, losses_of
+from shoal.search.segments import costs_of, losses_of, merge_failing
 
 FAR = 1000.0
 """What uniting two people costs who have to stay apart, in losses of all of their cells at most."""

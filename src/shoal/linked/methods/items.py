@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.linked import Bundles, Templates
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import alike
 from shoal.data.option import parameter
+from shoal.data.partition import Matrix
 from shoal.errors import InputError
 from shoal.linked.known_rows import KnownRows, ValueTrees
 from shoal.linked.methods import bundles as bundling

@@ -15,9 +15,9 @@ from shoal.data.person_names import (
     unlisted_values,
     values_for_none,
 )
+from shoal.data.recoding import GROUP
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
-from shoal.data.two_tables import GROUP
 from shoal.data.warnings import (
     NAMES_LIKE_DATA,
     OPEN,

@@ -18,7 +18,7 @@ from shoal.connectors.formats import Format, SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.release_drafts import WrittenDraft
-from shoal.data import regular_files, two_tables
+from shoal.data import recoding, regular_files
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.person_names import named_together, warn_of_nobody, without_nobody
@@ -460,7 +460,7 @@ def read_both(path: str, name: str, read: Callable[[str], SourceFile]) -> Source
     first = read(path)
     if Location(path).is_standard:
         raise InputError("file '-': a release of two tables is two files; name the first")
-    second = two_tables.sensitive_path(path)
+    second = recoding.sensitive_path(path)
     if not Path(second).exists():
         raise InputError(
             f"file '{second}': is not there; the release has two tables, keep both in one folder"

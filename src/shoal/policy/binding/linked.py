@@ -1,27 +1,207 @@
-"""Several tables bound to their policy: what belongs to what, dates as days, each table encoded.
+"""Several tables read as their policy says, originals and releases, and bound to it: what belongs
+to what, dates as days, each table encoded.
 
 Rows whose parent is missing, keys that are there twice and rows about two people are findings, as
 are all that a single table may have; they are listed at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from shoal.connectors.database.tables import one_snapshot
+from shoal.connectors.files import SourceFile
+from shoal.connectors.frames import Frame, nan_in, table_of
+from shoal.connectors.linked_tables import place_of_several, table_places
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables, parents_of
+from shoal.data.linked import (
+    ANCHOR,
+    PEOPLE,
+    LinkedRows,
+    LinkedTables,
+    day_number,
+    parents_of,
+    places_of,
+    starts_of,
+)
 from shoal.data.numbers import map_cells
-from shoal.data.person_names import is_nobody, names_of
-from shoal.data.table import Table, as_text
+from shoal.data.person_names import is_nobody, names_of, warn_of_nobody, without_nobody
+from shoal.data.table import Table
+from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks
 from shoal.errors import InputError
+from shoal.policy.binding.columns import cell_warnings, people_doubted
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.linked import DeclaredTable
+from shoal.policy.linked import DeclaredTable, elements_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
+
+
+@dataclass(frozen=True)
+class LinkedSources:
+    """All tables as they were read, by name, with the hash of each file's bytes; frames have none.
+
+    remarks: on rows that are nobody, or may be.
+    """
+
+    tables: Mapping[str, Table]
+    hashes: Mapping[str, str]
+    remarks: tuple[ReleaseWarning, ...] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[str, SourceFile]) -> LinkedSources:
+        """The tables of these files or frames."""
+        return cls(
+            {name: one.table for name, one in found.items()},
+            {name: one.sha256 for name, one in found.items() if one.sha256},
+            tuple(
+                said.at(f"table '{name}'") for name, one in found.items() for said in one.remarks
+            ),
+        )
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all tables: of their names and hashes."""
+        lines = "".join(f"{name}\t{self.hashes[name]}\n" for name in sorted(self.hashes))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def read_linked(
+    source: object,
+    problem: LinkedProblem,
+    further: Mapping[str, str] | None = None,
+    *,
+    warns: bool = False,
+) -> LinkedSources:
+    """The tables that a problem is about, with decimal points and ISO dates; raises InputError with
+    every finding of every table, and for what is no `LinkedSource`.
+
+    further: more tables by name, beside the source. warns: of rows without any value in frames.
+    """
+    sources = _read(source, problem, further, _original)
+    if warns and not sources.hashes:
+        warn_of_nobody(sources.remarks)
+    return sources
+
+
+def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[ReleaseWarning]:
+    """What the originals give reason to say: of rows that are nobody, of values that look alike,
+    and of columns by which fewer people than rows stand in the table of people.
+    """
+    found = [*sources.remarks]
+    for declared in problem.given:
+        table, model = sources.tables.get(declared.name), problem.alone(declared).model
+        if table is None:
+            continue
+        is_of_people = declared.parent is None
+        doubted = people_doubted(table, model, True).beside_keys if is_of_people else ()
+        found += [
+            ReleaseWarning(PEOPLE_ASSUMED, f"table '{declared.name}': {one.doubt}; {ONE_ROW_EACH}")
+            for one in doubted
+            if one.columns != (declared.key,)  # its keys differ, but for their spelling
+        ]
+        found += [one.at(f"table '{declared.name}'") for one in cell_warnings(table, model)]
+    return found
+
+
+ONE_ROW_EACH = (
+    "k counts the rows of this table; if several may be one person's, make a table with one row for"
+    " each, to which the rows of all others point"
+)
+
+
+def read_linked_release(source: object, problem: LinkedProblem) -> LinkedSources:
+    """The tables of a release so read; their cells may be spans or nodes as well."""
+    return _read(source, problem, None, _released)
+
+
+def named_sources(
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None
+) -> list[str]:
+    """The names of all that is read: of folders, files and tables in databases, not of frames."""
+    given = (one for _, one, _ in _given(source, problem, further))
+    is_path = isinstance(source, str | Path) and place_of_several(source).is_path
+    return [*([str(source)] * is_path), *(one for one in given if isinstance(one, str))]
+
+
+def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
+    if isinstance(given, str):
+        return tables.read_original(given, allow_empty=True)
+    frame = table_of(given, True).frame
+    frame, remarks = without_nobody(frame, *tables.nobody(frame.columns))
+    remarks += nan_remarks(nan_in(given, tables.reading_of(tables.model.read)))
+    return SourceFile(Table(tables.original_frame(frame)), "", remarks=remarks)
+
+
+def _released(given: str | Frame, tables: PolicyTables) -> SourceFile:
+    source = (
+        tables.read_as_written(given, allow_empty=True, sheet=tables.model.read.sheet)
+        if isinstance(given, str)
+        else SourceFile(table_of(given, True), "")
+    )
+    return replace(source, table=tables.published_table(source.table)[0])
+
+
+@one_snapshot()
+def _read(
+    source: object,
+    problem: LinkedProblem,
+    further: Mapping[str, str] | None,
+    read: Callable[[str | Frame, PolicyTables], SourceFile],
+) -> LinkedSources:
+    found: dict[str, SourceFile] = {}
+    findings: list[str] = []
+    declared = {table.name: table for table in problem.given}
+    for name, given, sheet in _given(source, problem, further):
+        if name not in declared:
+            findings.append(
+                f"table '{name}': in the data, not in the policy; name it under 'tables', or take"
+                " it out"
+            )
+            continue
+        try:
+            tables = _of_sheet(problem.alone(declared[name]).tables, sheet)
+            found[name] = read(given, tables)
+        except InputError as wrong:
+            findings += [f"table '{name}': {said}" for said in wrong.said]
+    InputError.raise_for(findings)
+    return LinkedSources.of(found)
+
+
+def _given(
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None
+) -> Iterator[tuple[str, str | Frame, str | None]]:
+    """Each table's name, its place or frame, and the sheet of a workbook."""
+    if isinstance(source, Mapping):
+        for name, given in source.items():
+            yield name, str(given) if isinstance(given, Path) else given, None
+        return
+    if not isinstance(source, str | Path):
+        raise InputError(
+            "tables: a policy of linked tables needs several; name their folder, or give files or"
+            " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
+        )
+    found = table_places(str(source), further, problem.policy.files)
+    found = found.with_views({PEOPLE, *problem.model.tables}).with_people(problem.model.tables)
+    yield from ((name, place.path, place.sheet) for name, place in found.places.items())
+
+
+def _of_sheet(tables: PolicyTables, sheet: str | None) -> PolicyTables:
+    if sheet is None:
+        return tables
+    read = tables.model.read.model_copy(update={"sheet": sheet})
+    return replace(tables, model=tables.model.model_copy(update={"read": read}))
+
+
+# Tables bound to their policy.
 
 
 @dataclass(frozen=True)
@@ -161,14 +341,6 @@ def _rows(rows: np.ndarray) -> str:
     return "1 row belongs" if len(rows) == 1 else f"{len(rows)} rows belong"
 
 
-def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
-    """(n,) int64, where each asked key first stands among keys, -1 where it does not."""
-    known = pl.DataFrame({"key": keys}).with_row_index("at").unique("key", keep="first")
-    asked_keys = pl.DataFrame({"key": asked})
-    found = asked_keys.join(known, on="key", how="left", maintain_order="left")["at"]
-    return found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
-
-
 def _repeated_keys(one: GroupedTable, model: PolicyModel) -> list[str]:
     assert one.declared.key is not None
     column = one.table.frame[one.declared.key]
@@ -220,29 +392,6 @@ def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) 
     return GroupedTable(
         declared, table, starts_of(parents, above.table.records), above.source[parents]
     )
-
-
-def elements_of(
-    declared: DeclaredTable, above: Table, none: Iterable[str]
-) -> tuple[Table, np.ndarray]:
-    """The elements of the sets in a column, as often as they are written, and (n,) the row of each;
-    those in `none` are none.
-    """
-    (column,) = declared.attributes
-    assert declared.separator is not None
-    cells = as_text(above.frame[column])
-    parted = (
-        pl.DataFrame({"row": np.arange(len(cells)), "cell": cells.str.split(declared.separator)})
-        .explode("cell")
-        .with_columns(pl.col("cell").str.strip_chars())
-        .filter(~pl.col("cell").is_in(["", *none]))
-    )
-    return Table(parted.select(pl.col("cell").alias(column))), parted["row"].to_numpy()
-
-
-def starts_of(parents: np.ndarray, count: int) -> np.ndarray:
-    """(count + 1,) int64, where the rows of each parent start. parents: ascending."""
-    return np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=count))))
 
 
 # Dates as days: from the person's anchor, if there is one.
@@ -332,23 +481,13 @@ def _far_dates(one: GroupedTable, column: str, days: pl.Series, anchors: pl.Seri
     most = int(np.ptp(present)) if len(present) else 0
     far = ((days - most < 1) | (days + most > date.max.toordinal())).fill_null(False)
     rows = np.sort(one.source[far.to_numpy()]).tolist()
-    return (
-        [
-            f"attribute '{one.declared.name}.{column}': {listed_rows(rows)} can't be moved within"
-            " the years 1 to 9999; correct dates of far years, or list those that mean no value"
-            " under 'missing_values'"
-        ]
-        if rows
-        else []
-    )
-
-
-def day_number(text: str) -> str | None:
-    """The day of an ISO date or time stamp, 1 for 0001-01-01; None where it is none."""
-    try:
-        return str(datetime.fromisoformat(text.strip()).toordinal())
-    except ValueError:
-        return None
+    if not rows:
+        return []
+    return [
+        f"attribute '{one.declared.name}.{column}': {listed_rows(rows)} can't be moved within the"
+        " years 1 to 9999; correct dates of far years, or list those that mean no value under"
+        " 'missing_values'"
+    ]
 
 
 def _anchors(days: pl.Series, person: np.ndarray, people: GroupedTable) -> pl.Series:

@@ -86,7 +86,7 @@ def is_past_memory(*paths: str | Path | None) -> int | None:
 
 def _require_spread(tables: Sequence[str | Path]) -> None:
     """Raises InputError with every table that many processes can't read."""
-    from shoal.connectors.spread_files import is_readable  # which is for an engine alone
+    from shoal.connectors.coded_files import is_readable  # which is for an engine alone
 
     findings = [
         f"engine: '{path}' is not made of Parquet files, which tasks read one by one; name a folder"
@@ -176,13 +176,11 @@ def read_past_memory(
     kind: its format; by default, its name says it.
     """
     # few tables are so large, and most of a small publication's time goes into imports
-    if isinstance(room, SharedRoom):
-        from shoal.connectors.spread_files import read_spread
+    from shoal.connectors.coded_files import read_coded, read_spread
 
+    if isinstance(room, SharedRoom):
         source = read_spread(path, room, reading.unpacked)
     else:
-        from shoal.connectors.coded_files import read_coded
-
         source = read_coded(path, kind, reading, room)
     if not source.table.records:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.classes import Classes, encode_sensitive_columns, values_of_nobody
-from shoal.data.encoding import EncodedTable, encode, encode_attribute, encode_populations
+from shoal.data.classes import Classes, encode_sensitive_columns
+from shoal.data.encoding import (
+    EncodedTable,
+    encode,
+    encode_attribute,
+    encode_populations,
+    values_of_nobody,
+)
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import observed_domain, parse_numbers
+from shoal.data.partition import Matrix
 from shoal.data.person_names import Described, rows_lacking
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column, Table

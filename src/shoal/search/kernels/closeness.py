@@ -1,6 +1,6 @@
 """How far a class lies from the whole table, and what replacing one member changes.
 
-The sensitive attributes are as in `search.targets.Targets`. The cost of a class is a
+The sensitive attributes are as in `search.clustering.Targets`. The cost of a class is a
 whole number: its distance from the whole table times `unit_cost`.
 
 On ordered values, a class of `size` records costs the sum over all values of

@@ -10,7 +10,7 @@ class is the greatest distance - limit over the attributes, -1 where nothing is 
 close enough when it is at most 0.
 
 points: (d, n) float64. labels: (n,) int32, the class of each record. codes, layout, prefix_sums,
-lookup, limit: as in `search.targets.Targets`. sizes: (classes,) int64 and total:
+lookup, limit: as in `search.clustering.Targets`. sizes: (classes,) int64 and total:
 (classes, d) float64, records of each class and the sum of their points; a class of size 0 has
 merged away.
 """

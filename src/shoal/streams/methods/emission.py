@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.stream import DROP, HOLD, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import StreamPromises
-from shoal.search.repair import merge_failing
+from shoal.search.segments import merge_failing
 from shoal.streams.kernels import nearest_clusters
 
 LEFTOVERS = ("hold", "drop", "star")

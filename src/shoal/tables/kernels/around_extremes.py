@@ -1,7 +1,7 @@
 """Classes of k near people around the records that lie farthest out, in turn.
 
 points: (d, n) float64. subject_ids: (n,) int32, the person of each record, or empty where each is
-its own. codes, layout, prefix_sums, lookup, limit: as in `search.targets.Targets`; pool,
+its own. codes, layout, prefix_sums, lookup, limit: as in `search.clustering.Targets`; pool,
 count, remaining and distance: as in `kernels.unassigned_pool`. Equal distances go to the lower
 record.
 """

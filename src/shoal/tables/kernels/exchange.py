@@ -2,7 +2,7 @@
 
 Throughout: rows (n, d) float64, the records as points; subject_ids (n,) int32, the person of each
 record, or empty where each is its own; codes, layout, prefix_sums, lookup, limit as in
-`search.targets.Targets`; runs as in `kernels.closeness`; counts (2, nodes of all trees)
+`search.clustering.Targets`; runs as in `kernels.closeness`; counts (2, nodes of all trees)
 int64, records of two classes below each node, zeros between calls. The excess of a class is the sum
 over the sensitive attributes of max(0, distance - limit), and 1 for every
 person that it lacks of k.

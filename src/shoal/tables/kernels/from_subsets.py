@@ -2,7 +2,7 @@
 are made around centres: k-means++.
 
 points: (d, n) float64. subject_ids: (n,) int32, the person of each record, or empty where each is
-its own. codes, layout, prefix_sums, lookup, limit: as in `search.targets.Targets`; pool,
+its own. codes, layout, prefix_sums, lookup, limit: as in `search.clustering.Targets`; pool,
 count, remaining and distance: as in `kernels.unassigned_pool`. centres: (d, k) float64. Equal
 distances go to the lower record or centre.
 """

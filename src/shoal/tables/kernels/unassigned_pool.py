@@ -139,7 +139,7 @@ def nearest_of_groups(pool, count, group, distance, nearest):
 # Records without a class join the classes where they cost least.
 #
 # rows: (n, d) float64, the records as points. codes, layout, prefix_sums, lookup, limit: as in
-# `search.targets.Targets`; targets as in `kernels.closeness`; head and later: the
+# `search.clustering.Targets`; targets as in `kernels.closeness`; head and later: the
 # chains of `kernels.value_chains`. sizes: (classes,) int64. means: (classes, d) float64. counts:
 # (nodes of all trees,) int64, zeros between calls. The excess of a class is the sum over the
 # sensitive attributes of max(0, distance - limit).

@@ -22,13 +22,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data import option, two_tables
+from shoal.data import option, recoding
 from shoal.data.classes import SensitiveColumn
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Bucketizer, Promises
-from shoal.search.points import points_of
+from shoal.search.clustering import points_of
 from shoal.tables.kernels.buckets import largest_buckets, nearest_of_buckets
 
 
@@ -40,7 +39,7 @@ class Anatomy(Bucketizer):
     paper: ClassVar[str] = (
         "Xiao, Tao. Anatomy: simple and effective privacy preservation. VLDB 2006."
     )
-    renders: ClassVar[str] = two_tables.TWO_TABLES
+    renders: ClassVar[str] = recoding.TWO_TABLES
 
     l: int = option.parameter(
         "least number of sensitive values in a group, all different", default=2, low=2

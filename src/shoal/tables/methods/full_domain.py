@@ -42,16 +42,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
+from shoal.data.partition import Cut, Matrix
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search import distinct_rows, segments
+from shoal.search import large_tables, segments
+from shoal.search.large_tables import PartPromises
 from shoal.search.lattice import Lattice, NodeScore, account, levels_given
 from shoal.search.lattice_costs import METRICS, Node, NodeGroups
-from shoal.search.targets import PartPromises
 
 LARGEST = 2_000_000  # nodes that are searched one and all
 SEARCHES = ("auto", "optimal", "bottom-up", "top-down")
@@ -92,7 +91,7 @@ class FullDomain(Recoder):
         "seconds after which the best that was found is taken", default=None, low=0.0
     )
 
-    @distinct_rows.on_distinct_rows()
+    @large_tables.on_distinct_rows()
     def cut(
         self,
         matrix: Matrix,

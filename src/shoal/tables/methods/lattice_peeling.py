@@ -35,17 +35,23 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import climbed, heights_of
-from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises, SearchingPartitioner
+from shoal.search.clustering import Targets, targets_of
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
-from shoal.search.repair import repair, tiles
-from shoal.search.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
-from shoal.search.targets import Targets, targets_of
+from shoal.search.segments import (
+    costs_of,
+    repair,
+    require_people,
+    rows_of,
+    rule_cutter,
+    split_by_level,
+    tiles,
+)
 from shoal.tables.kernels import peeling
 from shoal.tables.methods.rounded_partition import EXACT_ROWS, Exchange
 

@@ -13,12 +13,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search.points import BLOCK, SCALE, Cluster, in_blocks, points_of
+from shoal.search.clustering import (
+    BLOCK,
+    SCALE,
+    Cluster,
+    Targets,
+    in_blocks,
+    points_of,
+    targets_for,
+)
 from shoal.search.segments import require_people
-from shoal.search.targets import Targets, targets_for
 from shoal.tables.kernels import around_extremes
 
 

@@ -22,12 +22,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.room import Room, SharedRoom, blocks
 from shoal.protocols import Partitioner, Promises
-from shoal.search import segments, subtrees
+from shoal.search import large_tables, segments
 from shoal.search.kernels import cuts
 
 
@@ -86,8 +85,8 @@ class Mondrian(Partitioner):
         """Cuts for k alone, on columns that may lie in files."""
         node = _Node(matrix, self._rule, promises.k)
         if isinstance(room, SharedRoom):
-            most = room.most_records(columns.shape[1], 2 * subtrees.BYTES * len(columns))
-            return subtrees.cut_by_processes(columns, node.once, node.to_end, most, room)
+            most = room.most_records(columns.shape[1], 2 * large_tables.BYTES * len(columns))
+            return large_tables.cut_by_processes(columns, node.once, node.to_end, most, room)
         return node.to_end(columns, room)
 
 

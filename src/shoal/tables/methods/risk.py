@@ -16,9 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises, PromiseTerms
 from shoal.search.refinery import SearchSpace
 from shoal.search.segments import costs_of, require_people

@@ -47,14 +47,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.errors import InputError
 from shoal.protocols import Promises, SearchingPartitioner
-from shoal.search import subtrees
+from shoal.search import large_tables
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, rounded_cut
 from shoal.search.most_classes import Diversity, cut_for_most, diversity_of, with_less_loss
@@ -305,10 +304,10 @@ class RoundedPartition(SearchingPartitioner):
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
         if sample and not rounded_cut.is_listed(columns.shape[1], k, sample):
-            starts = subtrees.cut_by_rows(columns, k, self._rules(), sample, costs, room)
+            starts = large_tables.cut_by_rows(columns, k, self._rules(), sample, costs, room)
             if starts is not None:
                 return starts
-        return subtrees.cut_by_threads(columns, k, self._rules(), sample, costs, room=room)
+        return large_tables.cut_by_threads(columns, k, self._rules(), sample, costs, room=room)
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""

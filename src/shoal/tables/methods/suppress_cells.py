@@ -19,13 +19,12 @@ import numpy as np
 
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP
-from shoal.search.repair import as_read
+from shoal.search.segments import as_read
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 
 

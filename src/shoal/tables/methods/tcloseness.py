@@ -38,17 +38,15 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data import numbers, option
-from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises, SearchingPartitioner
-from shoal.search import points as geometry
+from shoal.search import clustering as geometry
 from shoal.search import refinement
+from shoal.search.clustering import Targets, least_size, targets_of
 from shoal.search.efforts import Effort
-from shoal.search.repair import repair
-from shoal.search.segments import costs_of, loss_of, require_people
-from shoal.search.targets import Targets, least_size, targets_of
+from shoal.search.segments import costs_of, loss_of, repair, require_people
 from shoal.tables.kernels import around_extremes, exchange, unassigned_pool
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition

@@ -30,13 +30,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
+from shoal.data.partition import Matrix, Partition
 from shoal.protocols import Partitioner, Promises
-from shoal.search import points as geometry
+from shoal.search import clustering as geometry
+from shoal.search.clustering import Targets, targets_of
 from shoal.search.segments import require_people
-from shoal.search.targets import Targets, targets_of
 from shoal.tables.kernels import from_subsets, unassigned_pool
 
 ROUNDS = 100

@@ -19,13 +19,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.data.partition import Cut
-from shoal.data.taxonomy import IndexedRequirement, Taxonomy
+from shoal.data.partition import Cut, Matrix
+from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
-from shoal.search import distinct_rows, segments
+from shoal.search import large_tables, segments
 from shoal.search.specialization import SCORES, Candidates, Specialization
 
 
@@ -45,7 +44,7 @@ class TopDownSpecialization(Recoder):
         choices=SCORES,
     )
 
-    @distinct_rows.on_distinct_rows(with_label=True)
+    @large_tables.on_distinct_rows(with_label=True)
     def cut(
         self,
         matrix: Matrix,

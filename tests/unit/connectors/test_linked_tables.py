@@ -8,11 +8,10 @@ import pytest
 
 import linked_cases
 from shoal.connectors import files
-from shoal.connectors.database.address import of_table, parse, without_password
-from shoal.connectors.table_places import ForeignKey, TablePlace, is_several, table_places
+from shoal.connectors.linked_tables import ForeignKey, TablePlace, is_several, table_places
+from shoal.connectors.location import of_table, parse_address, without_password
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 
@@ -173,8 +172,8 @@ def test_the_password_of_a_database_goes_along_to_its_tables():
     shown = without_password("postgresql://ann:secret@host/clinic?sslmode=require")
     address = of_table(shown, "visits")
     assert "secret" not in address
-    assert parse(address).table == "visits"
-    assert "ann:secret@" in parse(address).location
+    assert parse_address(address).table == "visits"
+    assert "ann:secret@" in parse_address(address).location
 
 
 def test_all_tables_of_a_database_are_read_as_of_one_moment(world, tmp_path, monkeypatch):
