@@ -271,7 +271,7 @@ def test_a_second_stream_into_the_same_sink_is_refused_until_the_first_one_ends(
                 command("p.csv", "two", *more), cwd=shop, capture_output=True, text=True
             )
             assert second.returncode == 2
-            assert "out.csv': another stream writes it" in second.stderr
+            assert "out.csv': another run writes it" in second.stderr
             assert second.stderr.count("\n") == 1
             assert not (shop / "two").exists()
         until(lambda: rows(shop) >= 5700, first)

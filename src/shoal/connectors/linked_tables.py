@@ -363,7 +363,7 @@ class LinkedOutput:
         elif self._is_book:
             target = files.atomic_write(self.place, replace=replace)
             with ExitStack() as uncommitted, target as path:
-                book = release_drafts.FileDraft(path, self.place, uncommitted)
+                book = release_drafts.FileDraft(path, self.place, uncommitted, replace=replace)
                 sheets = {n: SheetDraft(path, self.place, n) for n in self.tables}
                 yield LinkedDraft(sheets, partial(_write_book, path), book.certify)
         else:

@@ -225,8 +225,8 @@ def _acquired(path: Path, output: Path) -> int:
         if not take_lock(handle):
             os.close(handle)
             raise InputError(
-                f"output '{output}': another stream writes it; name another file, or wait for that"
-                " stream or stop it"
+                f"output '{output}': another run writes it; name another file, or wait for that run"
+                " or stop it"
             )
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):

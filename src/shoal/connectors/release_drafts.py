@@ -104,23 +104,28 @@ def release_draft(
     else:
         target = files.atomic_write(output_path, replace=replace)
         with ExitStack() as uncommitted, target as path:
-            yield FileDraft(path, place, uncommitted, second)
+            yield FileDraft(path, place, uncommitted, second, replace)
 
 
 @dataclass(frozen=True)
 class FileDraft(ReleaseDraft):
     """A file under another name. uncommitted: removes what certifies it where it can't be moved
     into place; entered no earlier, so that what another run has certified meanwhile stays.
+    replace: whether a file there gives way.
     """
 
     uncommitted: ExitStack = field(default_factory=ExitStack)
     second: str | None = None
+    replace: bool = True
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         files.write(frame, self.path, self.name.kind, self.name.is_packed, dialect, metadata)
 
     def certify(self, certificate: str) -> None:
         if not self.name.is_standard:
+            # until the release is in its place, no other run certifies or publishes there
+            self.uncommitted.enter_context(outputs.sole_writer([Path(self.name)]))
+            files.check_writable(self.name, self.replace)
             undo = outputs.remove_uncommitted_certificate(self.name, self.second)
             self.uncommitted.enter_context(undo)
             with files.atomic_write(self.name.certificate) as proof:

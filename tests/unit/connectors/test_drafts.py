@@ -175,6 +175,26 @@ def test_a_certificate_whose_release_has_not_come_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("is_over", [False, True])
+def test_of_two_runs_into_one_file_the_second_touches_nothing(tmp_path, is_over):
+    """It replaced the first one's certificate, and then removed its own."""
+    output, taken = tmp_path / "out.csv", pytest.raises(InputError, match="is there already")
+    with taken, release_draft(str(output)) as second:
+        with release_draft(str(output)) as first:
+            first.path.write_text("first")
+            first.certify("{}")
+            if not is_over:
+                with pytest.raises(InputError, match="another run writes it"):
+                    second.certify('{"of": "the second"}')
+        second.certify('{"of": "the second"}')
+    assert output.read_text() == "first"
+    assert Path(f"{output}.certificate.json").read_text() == "{}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "out.csv",
+        "out.csv.certificate.json",
+    ]
+
+
 def test_a_name_too_long_for_a_draft_is_said_by_its_output(tmp_path):
     long = str(tmp_path / f"{'x' * 240}.csv")
     with pytest.raises(InputError, match=r"output '.*': writing failed"), files.atomic_write(long):
