@@ -5,9 +5,11 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import sleep
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -781,3 +783,43 @@ def test_a_step_that_was_written_before_a_field_was_renamed_is_read(tmp_path):
     append(ledger, wearers(30, 3))
     assert Ledger.at(ledger).verify() == []
     assert not (path.parent / "pending.parquet").exists(), "the next step replaced it"
+
+
+def test_an_append_whose_lock_was_removed_meanwhile_appends_nothing(ledger, monkeypatch):
+    monkeypatch.setattr(Ledger, "commit", committed_after(lambda: unlock(ledger)))
+    before = files_of(ledger)
+    with pytest.raises(InputError, match="its lock was removed"):
+        append(ledger, wearers(30, 5))
+    assert files_of(ledger) == before
+    assert Ledger.at(ledger).verify() == []
+
+
+def test_the_step_of_another_run_is_not_taken_for_ones_own(ledger, monkeypatch):
+    """Both said that they had appended release 4, and gave two hashes of it to note."""
+    theirs = ledger.with_name("theirs")
+    for part in ("", ".private"):
+        shutil.copytree(f"{ledger}{part}", f"{theirs}{part}")
+    append(theirs, wearers(30, 6))
+
+    def they_append() -> None:
+        shutil.copytree(f"{theirs}.private/000005", f"{ledger}.private/000005")
+        shutil.copytree(theirs / "0004", ledger / "0004")
+
+    monkeypatch.setattr(Ledger, "commit", committed_after(they_append))
+    with pytest.raises(InputError, match="ledger"):
+        append(ledger, wearers(30, 5))
+    assert files_of(ledger / "0004") != []
+
+
+def unlock(ledger: Path) -> None:
+    (ledger.with_name("L.private") / layout.LOCK).unlink()
+
+
+def committed_after(happens: Callable[[], None], commit: Any = Ledger.commit) -> Any:
+    """An append, before whose last moves something happens."""
+
+    def committed(*arguments: Any, **named: Any) -> Any:
+        happens()
+        return commit(*arguments, **named)
+
+    return committed

@@ -68,7 +68,7 @@ class Ledger(layout.Chain):
 
     _last: layout.LedgerStep | None = field(default=None, init=False, repr=False, compare=False)
     """Under the lock, the last step: nobody else can append another."""
-    _is_locked: bool = field(default=False, init=False, repr=False, compare=False)
+    _lock: IO[str] | None = field(default=None, init=False, repr=False, compare=False)
     _runs: dict[int, np.ndarray] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -164,7 +164,7 @@ class Ledger(layout.Chain):
         remedy = "run as its owner, or look at a copy of the folder without its private part"
         with os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
             findings = verify.damage(self)
-            if findings and not self._is_locked:
+            if findings and self._lock is None:
                 with self.appends_held_off():
                     findings = verify.damage(self)
             return findings
@@ -205,15 +205,15 @@ class Ledger(layout.Chain):
             "free some space or check the permissions, then run it again: no increment is published"
             " twice"
         )
-        with self._held_lock(), os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
+        with self._held_lock() as lock, os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
             try:
                 last = self._sweep()
                 self._last = last if last.number else None
-                self._is_locked = True
+                self._lock = lock
                 yield
             finally:
                 self._last = None
-                self._is_locked = False
+                self._lock = None
                 self._runs.clear()
                 self._remove_empty_folders()
 
@@ -278,23 +278,31 @@ class Ledger(layout.Chain):
             **content,
             "sha256": layout.sha256_of_state(content),
         }
-        (draft.private / layout.STATE).write_text(layout.json_text(content))
-        # there as soon as the step counts: a release, or else the step itself
-        place = self.folder(step.release) if step.release else self.state_file(number)
+        state = layout.json_text(content)
+        (draft.private / layout.STATE).write_text(state)
         refused = ""
         with signals_deferred():
+            self._require_lock()
             try:
                 move_into_place(draft.private, self.step_folder(number))
-                if publishes:
+                if step.release:
                     open_to_readers(draft.published)
-                    move_into_place(draft.published, place)
+                    move_into_place(draft.published, self.folder(step.release))
                 self._finish(step)
             except OSError as failed:
-                if not place.exists():
+                if not self._is_appended(step, state):
                     raise
                 refused = failed.strerror or "no space or no permission"
         self._last = step
         return step, refused
+
+    def _is_appended(self, step: layout.LedgerStep, state: str) -> bool:
+        """Whether this very step counts, not another one of its number; state: as it was noted."""
+        with suppress(FileNotFoundError):
+            is_noted = self.state_file(step.number).read_text() == state
+            release = step.release and self.folder(step.release) / layout.CERTIFICATE
+            return is_noted and (not release or layout.sha256_of(release) == step.head)
+        return False
 
     def _finish(self, step: layout.LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
@@ -352,10 +360,23 @@ class Ledger(layout.Chain):
             with suppress(FileNotFoundError):  # removed between two of these lines
                 lock = self._opened_lock()
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.private / layout.LOCK)):
+                if self._is_there(lock):
                     return lock
         raise InputError(
             f"ledger '{self.path}': its folder keeps being removed; name one that stays"
+        )
+
+    def _is_there(self, lock: IO[str]) -> bool:
+        return os.path.samestat(os.fstat(lock.fileno()), os.stat(self.private / layout.LOCK))
+
+    def _require_lock(self) -> None:
+        """Raises InputError where the lock was removed since: then others may append, too."""
+        with suppress(FileNotFoundError):
+            if self._lock is not None and self._is_there(self._lock):
+                return
+        raise InputError(
+            f"ledger '{self.path}': its lock was removed while this run was at work, nothing was"
+            " appended; leave the private part alone, and run it again"
         )
 
     def _opened_lock(self) -> IO[str]:
