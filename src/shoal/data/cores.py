@@ -22,6 +22,9 @@ POLARS_THREADS = "POLARS_MAX_THREADS"
 LARGE = 1 << 16
 """Records from which threads are worth starting."""
 
+MOST_THREADS = 256
+"""However few cores there are."""
+
 _asked: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -39,11 +42,15 @@ def threads() -> int:
 
 @contextmanager
 def using(asked: int | None) -> Iterator[None]:
-    """So many threads inside the block; the process's cores for None. Raises InputError for 0."""
+    """This number of threads inside the block; the process's cores for None. Raises InputError for
+    none, and for more than start in a moment.
+    """
     if asked is not None and (isinstance(asked, bool) or not isinstance(asked, Integral)):
         raise InputError("threads: must be a whole number; give 1 or more, or leave it out")
     if asked is not None and asked < 1:
         raise InputError(f"threads: {asked} can't work; give 1 or more, or leave it out")
+    if asked is not None and asked > (most := max(MOST_THREADS, available())):
+        raise InputError(f"threads: more than {most} only wait for one another; give fewer")
     if asked is not None and "polars" not in sys.modules:
         os.environ.setdefault(POLARS_THREADS, str(asked))  # it counts cores when it is loaded
     token = _asked.set(asked)

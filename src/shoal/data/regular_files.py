@@ -3,10 +3,9 @@ never end or can be read only once; it unpacks to what memory can take; and no k
 stands in it twice.
 """
 
-import gzip
 import hashlib
-import io
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -165,16 +164,35 @@ def unpacked(content: bytes, what: str, allowed: int | None = None) -> bytes:
     """
     if not content.startswith(PACKED):
         return content
-    most = most_unpacked(len(content), allowed)
+    most, size = most_unpacked(len(content), allowed), 0
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            size = 0
-            while block := file.read(1 << 20):
-                size += len(block)
-                require_room(size, most, what)
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error):
+        for block in _blocks(content):
+            size += len(block)
+            require_room(size, most, what)
+        return b"".join(_blocks(content))
+    except zlib.error:
         raise InputError(f"{what}: its compression is damaged; fetch it again") from None
+
+
+_PADDING = re.compile(rb"\0*")
+_PIECES = 1 << 9, 1 << 11  # bytes, the first of a member and the largest
+
+
+def _blocks(content: bytes) -> Iterator[bytes]:
+    """What gzip has packed, in one member or many, as a stream writes them. Each member is handed
+    little more than it has: whatever is behind its end is copied. Raises zlib.error.
+    """
+    at = 0
+    while at < len(content):
+        member, piece = zlib.decompressobj(wbits=31), _PIECES[0]
+        while not member.eof:
+            if at >= len(content):
+                raise zlib.error
+            block = content[at : at + piece]
+            yield member.decompress(block)
+            at += len(block) - len(member.unused_data)
+            piece = min(2 * piece, _PIECES[1])
+        at = _PADDING.match(content, at).end()  # type: ignore[union-attr]
 
 
 CELL = 2

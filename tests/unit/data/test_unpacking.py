@@ -17,6 +17,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shoal.cli.main import status_of
 from shoal.connectors import feeds, files, typed, workbooks
@@ -34,6 +36,33 @@ from thorough import long_where
 BOMB = "x0: &x0 [a, b]\n" + "".join(
     f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 10)
 )
+
+
+@given(st.lists(st.binary(max_size=3000), max_size=6), st.integers(0, 9), st.booleans())
+def test_members_are_unpacked_as_gzip_unpacks_them(parts, padding, is_cut):
+    content = b"".join(gzip.compress(part) + bytes(padding) for part in parts)
+    if not content:
+        return
+    assert unpacked(content, "file") == gzip.decompress(content) == b"".join(parts)
+    if is_cut and not padding:
+        with pytest.raises(InputError, match="damaged"):
+            unpacked(content[:-1], "file")
+
+
+def test_what_follows_a_member_must_be_another_one():
+    with pytest.raises(InputError, match="damaged"):
+        unpacked(gzip.compress(b"a") + b"more", "file")
+
+
+def test_time_grows_with_the_members_and_not_with_their_square():
+    """Each of them copied all that came behind it."""
+    took = []
+    for members in (5_000, 80_000):
+        content = gzip.compress(b"") * members
+        began = time.thread_time()
+        unpacked(content, "file")
+        took.append(time.thread_time() - began)
+    assert took[1] < 100 * took[0]
 
 
 def test_a_small_file_that_unpacks_to_much_is_refused_before_memory_is_taken():
@@ -168,9 +197,9 @@ def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_
 def test_lists_too_deep_for_any_parser_are_refused_where_they_lie(tmp_path, begin):
     path = tmp_path / "p.yaml"
     path.write_text(f"version: 1\nx:\n  {begin * 300_000}\n")
-    for read, given in ((read_mapping, path), (policy_text.read, path.read_text())):
+    for read, text in ((read_mapping, path), (policy_text.read, path.read_text())):
         with pytest.raises(InputError, match="line 3 can't be understood"):
-            read(given)
+            read(text)
 
 
 LONG = "a" * 300_000
@@ -207,9 +236,9 @@ def test_a_value_that_is_not_of_its_tag_is_refused_with_its_line(tmp_path, tag, 
     if (tag, value) in (("map", "''"), ("seq", "[1]")):
         assert read_mapping(path)["label"] == ({} if tag == "map" else [1])
         return
-    for read, given in ((read_mapping, path), (policy_text.read, path.read_text())):
+    for read, text in ((read_mapping, path), (policy_text.read, path.read_text())):
         with pytest.raises(InputError, match="line 2 can't be understood"):
-            read(given)
+            read(text)
 
 
 def test_a_few_aliases_are_followed(tmp_path):
