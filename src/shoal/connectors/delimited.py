@@ -272,6 +272,9 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> list[str]:
     places: dict[str, list[str]] = {}
     for number, name in enumerate(header, 1):
         places.setdefault(name, []).append(str(number))
+    for numbers in places.values():
+        more = len(numbers) - MOST_LISTED
+        numbers[MOST_LISTED:] = [f"{more} more"] if more > 0 else []
     # the first line may be a record, so its cells are not shown
     findings = [
         f"file '{path}': columns {', '.join(others)} and {last} have the same name; rename all but"

@@ -361,6 +361,12 @@ def test_a_line_of_very_many_names_is_read_in_one_pass(tmp_path):
         check_names(names, "t.csv")
 
 
+def test_a_name_that_all_columns_share_is_said_in_a_short_line():
+    with pytest.raises(InputError, match="20 and 4980 more have the same name") as refused:
+        check_names(["a"] * 5_000, "t.csv")
+    assert len(str(refused.value)) < 300
+
+
 def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "t.jsonl"
     one = "{" + ", ".join(f'"k{n}": 1' for n in range(5000)) + "}"
