@@ -366,7 +366,7 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
         places = [repr(result).index(f"\n{line}") for line in shown]
         assert places == sorted(places)
         assert all(escape(line) in result._repr_html_() for line in shown)
-        assert "“Much” is more than 10 of 100;" in repr(result)
+        assert "“Much” is more than 10 % of people;" in repr(result)
     every = shoal.attack(release, original=people, attacks="all")
     assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED
