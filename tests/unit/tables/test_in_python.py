@@ -192,7 +192,7 @@ def tried(people, release):
 def test_the_number_of_tries_stands_in_print_and_in_a_notebook(tried):
     certificate = tried.extended(attacks=too_few(tried["attacks"], "singling-out"))
     for shown in (repr(certificate), certificate._repr_html_()):
-        assert "25 of 84 tries: " in shown
+        assert "30 % of 84 tries: " in shown
 
 
 def test_an_attack_says_whether_rows_were_matched(people, release, tried):

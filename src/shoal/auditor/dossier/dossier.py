@@ -486,7 +486,9 @@ class Answers:
             if one.release is not None and one.release.lower() != own.get("sha256"):
                 return f"{whose} names another release"
             if first and one.date and one.date < first:
-                return f"{whose} is dated {one.date}, before the certificate of {certified[:10]}"
+                return (
+                    f"{whose} is dated {one.date}, before the certificate of {str(certified)[:10]}"
+                )
         return ""
 
 
