@@ -52,7 +52,7 @@ def picked() -> Iterator[str]:
         attacks.NO_MORE,
         attacks.NONE,
         attacks.SOME,
-        attacks.SOME_AT_MOST,
+        attacks.NO_DIFFERENCE,
         attacks.TOO_FEW,
         attacks.MUCH,
         attacks.NOT_MEASURED,

@@ -70,10 +70,8 @@ def test_adversarial_streams_break_no_rule(method, variant, case):
     for n, delta in every(2, sizes, first=sorted(ADVERSARIAL).index(case)):
         frame = ADVERSARIAL[case](n)
         found = run(policy_of(method, delta=delta, **variant), frame, chunk=17)
-        assert (
-            broken_rules(found, frame, k=3, together="tick" in variant, hulls=has_hulls(method))
-            == []
-        )
+        is_together, hulls = "tick" in variant, has_hulls(method)
+        assert broken_rules(found, frame, k=3, together=is_together, hulls=hulls) == []
 
 
 @pytest.mark.parametrize("method", comparators_long(METHODS))
@@ -88,10 +86,8 @@ def test_adversarial_streams_break_no_rule(method, variant, case):
 def test_any_chunks_and_restarts_give_the_same_stream(method, promises, frame, delta, chunk, seed):
     policy = policy_of(method, more=PROMISES[promises], delta=delta, seed=seed)
     whole = run(policy, frame)
-    assert (
-        broken_rules(whole, frame, k=3, l=1 if promises == "k" else 2, hulls=has_hulls(method))
-        == []
-    )
+    least, hulls = 1 if promises == "k" else 2, has_hulls(method)
+    assert broken_rules(whole, frame, k=3, l=least, hulls=hulls) == []
     assert run(policy, frame, chunk).bytes == whole.bytes
     assert run(policy, frame, chunk, restart=True).bytes == whole.bytes
 

@@ -11,9 +11,11 @@ A mark is a comment right above a block and says how the block is run:
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 MARK = re.compile(r"^<!-- docs-test: (\w+):? ?(.*?) ?-->$")
 FENCE = re.compile(r"^(\s*)(`{3,}|:{3,})\s*(\S*)\s*(.*)$")
@@ -105,3 +107,10 @@ def commands(block: Block) -> list[Command]:
         elif found and line.strip():
             found[-1][1].append(line)
     return [Command(text, tuple(shown)) for text, shown in found]
+
+
+def stand_in(monkeypatch, name: str, **content: object) -> None:
+    """A module with this content in the place of one that is not installed."""
+    module = ModuleType(name)
+    vars(module).update(content)
+    monkeypatch.setitem(sys.modules, name, module)

@@ -165,14 +165,8 @@ def wordwise(line: str) -> str:
 def test_the_readme_shows_the_table_that_the_sample_gives(folder):
     """Before and after: the first records of the release, and of the sample the same people's."""
     assert status_of(shlex.split("sample patients -n 1000 --seed 7 -o patients.csv -q")) == 0
-    assert (
-        status_of(
-            shlex.split(
-                "publish patients.csv -p patients.policy.yaml -o published.csv --trace t.jsonl -q"
-            )
-        )
-        == 0
-    )
+    command = "publish patients.csv -p patients.policy.yaml -o published.csv --trace t.jsonl -q"
+    assert status_of(shlex.split(command)) == 0
     seq = traced_rows("t.jsonl")
     shown = list(range(0, len(seq), len(seq) // SHOWN + 1))
     for name, rows in (("patients.csv", seq[shown]), ("published.csv", shown)):

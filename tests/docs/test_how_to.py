@@ -5,12 +5,11 @@ import re
 import runpy
 import shlex
 import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
-from pages import blocks
+from pages import blocks, stand_in
 
 from shoal.cli.main import status_of
 
@@ -31,12 +30,6 @@ def folder(tmp_path, monkeypatch, capfd) -> Path:
 
     monkeypatch.setattr(subprocess, "run", run)
     return tmp_path
-
-
-def stand_in(monkeypatch, name: str, **content: object) -> None:
-    module = ModuleType(name)
-    vars(module).update(content)
-    monkeypatch.setitem(sys.modules, name, module)
 
 
 class Failed(Exception):

@@ -5,13 +5,13 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pandas as pd
 import polars as pl
 import pytest
 import yaml
-from pages import blocks
+from pages import blocks, stand_in
 
 from shoal.cli.main import status_of
 
@@ -60,20 +60,10 @@ def test_the_hook_takes_several_files_and_stops_at_a_bad_one(released):
     (hook,) = yaml.safe_load(FILES[".pre-commit-config.yaml"])["repos"][0]["hooks"]
     good = released.parent / "released 2.csv"
     good.write_bytes(released.read_bytes())
-    files = [str(good), str(released)]
-    assert (
-        subprocess.run([*shlex.split(hook["entry"]), *files], capture_output=True).returncode == 0
-    )
+    command, files = shlex.split(hook["entry"]), [str(good), str(released)]
+    assert subprocess.run([*command, *files], capture_output=True).returncode == 0
     without_one_record(released)
-    command = [*shlex.split(hook["entry"]), *reversed(files)]
-    assert subprocess.run(command, capture_output=True).returncode == 1
-
-
-def stand_in(monkeypatch, name: str, **content: object) -> None:
-    """A module with this content in the place of one that is not installed."""
-    module = ModuleType(name)
-    vars(module).update(content)
-    monkeypatch.setitem(sys.modules, name, module)
+    assert subprocess.run([*command, *reversed(files)], capture_output=True).returncode == 1
 
 
 def executed(name: str) -> dict:

@@ -294,7 +294,7 @@ def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words
     assert {sentence.format(name) for name in ("name", "ward")} < {*gate(opened)}
     page = opened.get("/release")
     assert re.search(r"7 of \d+ findings; the others stand in the report", page.words)
-    assert "“Much” is more than 10 of 100;" in page.words
+    assert "“Much” is more than 10 % of people;" in page.words
     assert 'minlength="15" title="say why in at least 15 characters"' in page.text
     own = page.text.partition('id="accept"')[2].partition("</form>")[0]
     for name in ("name", "ward"):

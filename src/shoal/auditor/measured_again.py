@@ -461,7 +461,9 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     remedy = f" (needs {' and '.join(lacking)})" if lacking else ""
     figures = [words[key] for key in keys if key not in ABOUT], remedy
     about = [words[key] for key in keys if key in ABOUT], " (what only its author knows)"
-    parts = [part for part in (figures, about) if part[0]]
+    is_tried = stated.at("attacks", "seed") is not None or stated.at("linked", "matching")
+    attacks = [] if is_tried else ["attacks"], " (none was tried: what they would find is unknown)"
+    parts = [part for part in (figures, about, attacks) if part[0]]
     text = "; ".join(f"{', '.join(named)}{why}" for named, why in parts)
     short = [f"{some_named(named)}{why}" for named, why in parts]
     if "; ".join(short) != text:

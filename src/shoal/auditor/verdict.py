@@ -405,7 +405,7 @@ def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarni
     is_text = cells.distinct > MANY and cells.numbers is None
     why = None
     if (is_named and not said.is_of_other) or cells.form in PERSONAL_FORMS:
-        why = "names people or says where they are reached; remove it"
+        why = "names people or says how to reach them; remove it"
     elif is_text and guess.role in ("identifier", "subject", "drop"):
         why = "is text of which most differs, so it may name people; remove it"
     elif is_plain and names_place(cells.words):

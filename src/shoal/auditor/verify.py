@@ -127,7 +127,7 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
         found = Check("page", False, f"{page.name} is not there, or not the one written with it")
     failing = f", {left.count(FAILS)} of them for something that fails" if FAILS in left else ""
     still_open = Check("open points", None, f"{len(left)}{failing}")
-    who = f"signed off by {', '.join(names)}" if names else "nobody has signed off"
+    who = f"signed off by {'; '.join(names)}" if names else "nobody has signed off"
     in_words = Check("accepted in words", None, f"{len(accepted)}; {who}")
     signature = _signature(Proof(Path(path), content), keys)
     return [*grave, found, still_open, in_words, signature]

@@ -147,8 +147,9 @@ def check(
     if data not in (None, "-"):  # standard input was read already
         found = remarks(own, str(data), files.further)
     show_findings(found)
-    sound = "the policy is sound" + ("" if data is None else " and fits the data")
-    say(with_grave(sound, sum(one.severity == GRAVE for one in found)))
+    grave = sum(one.severity == GRAVE for one in found)
+    fits = f"the policy is {'valid' if grave else 'sound'}"
+    say(with_grave(fits + ("" if data is None else " and fits the data"), grave))
 
 
 hierarchies = typer.Typer(

@@ -54,10 +54,10 @@ class Certificate(Mapping[str, Any]):
             try:
                 content = Path(path).read_bytes()
             except FileNotFoundError:
-                raise InputError(
-                    f"certificate '{path}': is not there; fetch it with the release, or name it"
-                    " behind the release"
-                ) from None
+                hint = "fetch it with the release, or name it behind the release"
+                if str(path).lower().endswith(".html.certificate.json"):
+                    hint = "a page is for people; name the released file, which is what is verified"
+                raise InputError(f"certificate '{path}': is not there; {hint}") from None
         return content
 
     @classmethod

@@ -35,6 +35,11 @@ def ngettext(one: str, many: str, count: int, /, **values: object) -> str:
     return catalogue().ngettext(one, many, count).format(count=count, **values)
 
 
+def capitalised(text: str) -> str:
+    """The text as a sentence begins, which may name a column first."""
+    return f"Column {text}" if text.startswith("'") else f"{text[:1].upper()}{text[1:]}"
+
+
 _FORMS = re.compile(r"\[(.*?)\|(.*?)\]")
 
 

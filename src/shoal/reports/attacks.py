@@ -15,7 +15,7 @@ from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport, have_several_rows, unit
 from shoal.data.json_rules import is_number
-from shoal.data.language import gettext, ngettext
+from shoal.data.language import capitalised, gettext, ngettext
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry
@@ -24,9 +24,9 @@ from shoal.reports.pages import Content, percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
 LEGEND = gettext(
-    "“Much” is more than 10 of 100; of a guess, 10 of 100 more than of people who are not in"
-    " the release, or than by chance where nobody else was tried; “some” is less, “some at most”"
-    " perhaps nothing, “too few to tell” perhaps much."
+    "“Much” is more than 10 % of people; of a guess, more than 10 points above the rate for people"
+    " who are not in the release, or above chance where nobody else was tried; “some” is less. “No"
+    " difference shown” may be up to 10 points, “too few to tell” may be much."
 )
 
 
@@ -53,7 +53,7 @@ QUESTIONS = (SINGLED_OUT, LINKED, INFERRED, MEMBER, TOGETHER, METHOD)
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
-SOME_AT_MOST, TOO_FEW = "some at most", "too few to tell"
+NO_DIFFERENCE, TOO_FEW = "no difference shown", "too few to tell"
 MORE_PEOPLE = gettext("Try it on more people (--folds 5 or --control; folds=5 or control=).")
 A_CONTROL = gettext(
     "Try it on more people: give more who are not in the release (--control; control=)."
@@ -114,22 +114,17 @@ class Row:
         """What was tried and how often it worked, or why that is not known; no final full stop."""
         if not self.is_measured:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
-        base, said = self._base, self._beside
+        said = self._beside
         if self.guesses is not None:
-            share = _of(self.guesses.member, self.guesses._base)
+            share = _share_text(self.guesses.member)
             said.append(gettext("judged by how often a guess is right: {share}", share=share))
             said += self.guesses._beside
+        if self.word == NO_DIFFERENCE and (ends := _parts(self.gain)[1]):
+            said.append(gettext("at most {points:.1f} points more", points=100 * ends[1]))
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
-        tries = tried if self.among == TRIES and isinstance(tried, int) else base
-        made = gettext(" ({count:,} were made)", count=tries) if tries > base else ""
-        counted = _of(self.member, min(tries, base))
-        found = "" if self.member is None else f"{counted} {self.among}{made}: "
-        return f"{found}{'; '.join([self.sentence, *said])}"
-
-    @property
-    def _base(self) -> int:
-        """How many its shares are said of."""
-        return max(map(_among, (self.member, self.control, self.chance)))
+        among = f"{tried:,} {self.among}" if isinstance(tried, int) else self.among
+        share = gettext("{share} of {among}: ", share=_share_text(self.member), among=among)
+        return f"{'' if self.member is None else share}{'; '.join([self.sentence, *said])}"
 
     @property
     def _beside(self) -> list[str]:
@@ -137,7 +132,7 @@ class Row:
         others = self.others or gettext("for people who are not in the release")
         beside = ((others, self.control), (gettext("by chance"), self.chance))
         known = [(who, one) for who, one in beside if _parts(one)[0] is not None]
-        return [f"{who}, {_of(one, self._base)}" for who, one in known]
+        return [f"{who}, {_share_text(one)}" for who, one in known]
 
     @property
     def line(self) -> str:
@@ -163,7 +158,7 @@ class Row:
             return ""
         others = gettext("for people who are not in the release")
         others = self.others or (others if self.is_over_others else gettext("by chance"))
-        if gain <= 0:
+        if gain <= 0 or self.word == NO_DIFFERENCE:
             return gettext("no better than {others}", others=others)
         text = interval_text(self.gain)
         return gettext("better by {gain} than {others}", others=others, gain=text)
@@ -178,9 +173,8 @@ class Row:
             return NONE
         if self.gain is None:
             chance = _parts(self.chance)[0] or 0
-            # one of these many or fewer is the same to a reader
-            counts = {max(round(one * self._base), one > 0) for one in (share, chance)}
-            is_chance = share <= chance or len(counts) == 1
+            # two shares that read alike are the same to a reader
+            is_chance = share <= chance or _share_text(share) == _share_text(chance)
             if self.attack == "linkability" and is_chance:
                 return NONE
             return SOME if share <= CONSIDERABLE else MUCH
@@ -188,7 +182,7 @@ class Row:
         if most <= NEGLIGIBLE:
             return NO_MORE if self.is_over_others else NOTHING
         if least <= 0:
-            return SOME_AT_MOST if most <= CONSIDERABLE else TOO_FEW
+            return NO_DIFFERENCE if most <= CONSIDERABLE else TOO_FEW
         return SOME if share <= CONSIDERABLE else MUCH
 
     @property
@@ -290,9 +284,9 @@ def grounds(certificate: Certificate) -> list[str]:
 
 
 MOST_RANKED = 7
-PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
-PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
-COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
+PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 2, NO_DIFFERENCE: 3, NOT_MEASURED: 5}
+PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 4)
+COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, NO_DIFFERENCE, NOT_MEASURED), "partly")
 """Of the worst that an attack found; of every other answer it is green."""
 
 
@@ -324,7 +318,7 @@ def ranked(
     accepted: Collection[str] | None = None,
     most: int | None = MOST_RANKED,
 ) -> list[Finding]:
-    """The findings that matter most: much, some, none, then what was not measured.
+    """The findings that matter most, as `worst_first` has them.
 
     accepted: sentences that are accepted in words; None where nobody decides. most: how many; None
     for all.
@@ -362,7 +356,7 @@ def how_much(words: Collection[str]) -> str:
 
 
 def worst_first(certificate: Certificate) -> list[Row]:
-    """The rows that matter most first: by how much was found, what it harms, and the gain."""
+    """The rows that matter most first: by the word, what it harms, and the figure; pages say so."""
 
     def place(row: Row) -> tuple[int, int, float]:
         return PLACES[row.word], row.question.harm, -(_parts(row.number)[0] or 0.0)
@@ -379,7 +373,7 @@ def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | Non
     if row.word == TOO_FEW:
         return Finding(row.word, said, _more_tries(certificate, row), state, row.attack)
     helps = remedy(certificate, row.measure or row.helps, row.attribute)
-    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state, row.attack)
+    return Finding(row.word, said, f"{capitalised(helps)}.", state, row.attack)
 
 
 def _more_tries(certificate: Certificate, row: Row) -> str:
@@ -418,7 +412,8 @@ def _singled_out(found: Findings) -> Iterator[Row]:
             known = gettext("values of all columns that are published as they are")
             shown = gettext("all plain columns")
         sentence = gettext(
-            "whoever also knows their {name} finds them, as the only ones of their class with it",
+            "whoever also knows their {name} identifies them, since nobody else in their class has"
+            " the same",
             name=known,
         )
         label = gettext("alone with {name}", name=shown)
@@ -579,9 +574,9 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
     above = 100 * max(share or 0, 0)
     right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{above:.0f}")
     sentence = gettext(
-        "{right} of 100 {counted}: whoever knows what others could know tells rightly whether they"
-        " are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100 more"
-        " are taken to be in it than among others",
+        "{right} % of {counted}: whoever knows what others could know tells rightly whether they"
+        " are in the release; tossing a coin, 50 %. The answer “is in it” is {more} points more"
+        " frequent for those who are in it than for those who are not",
         counted=counted,
         right=right,
         more=more,
@@ -668,26 +663,16 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
     return number, None
 
 
-def _among(number: Number) -> int:
-    """How many a share is said of: 100, or, close to none and all, 1,000 or all if fewer."""
-    share = _parts(number)[0] or 0
-    if not (0 < share < 0.01 or 0.99 < share < 1):
-        return 100
-    tried = number.get("of") if isinstance(number, Mapping) else None
-    return min(1000, max(tried or 1000, 100))
-
-
-def _of(number: Number, among: int) -> str:
-    """A share as a count of these many; nobody and everybody are meant."""
+def _share_text(number: Number) -> str:
+    """A share in percent, as a sentence has it; 0 % and 100 % are nobody and everybody."""
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
-    count = round(share * among)
-    if share > 0 and not count:
-        return gettext("fewer than 1 of {among:,}", among=among)
-    if share < 1 and count == among:
-        return gettext("more than {count:,} of {among:,}", count=among - 1, among=among)
-    return gettext("{count:,} of {among:,}", count=count, among=among)
+    if 0 < share < 0.001:
+        return gettext("less than {percent} %", percent=0.1)
+    if 0.999 < share < 1:
+        return gettext("more than {percent} %", percent=99.9)
+    return f"{100 * share:.{int(0 < share < 0.01 or 0.99 < share < 1)}f} %"
 
 
 def interval_text(number: Number) -> str:
@@ -696,11 +681,8 @@ def interval_text(number: Number) -> str:
     return f"{share} ({ends})" if ends else share or NOT_MEASURED
 
 
-def page_content(certificate: Certificate, always: bool = False) -> list[Content]:
-    """The rows by question, as the template takes them.
-
-    Where nothing was tried it is empty, or, `always`, says so to each question.
-    """
+def page_content(certificate: Certificate) -> list[Content]:
+    """The rows by question, as the template takes them; says so where none was tried."""
     rows = rows_of(certificate)
     return [
         {
@@ -708,7 +690,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
             or [_cells(certificate, _not_tried(certificate, question))],
         }
-        for question in (QUESTIONS if rows or always else ())
+        for question in QUESTIONS
     ]
 
 
@@ -768,13 +750,11 @@ def _bar(number: Number) -> tuple[float, float, float] | None:
 # What attacks found as a part of a page, the same in the report, the dossier and the history.
 
 
-def attack_section(
-    certificate: Certificate, always: bool = False, accepted: Collection[str] | None = None
-) -> Content:
-    """What `attacks.html.j2` takes. always: even if nothing was tried. accepted: of `ranked`."""
+def attack_section(certificate: Certificate, accepted: Collection[str] | None = None) -> Content:
+    """What `attacks.html.j2` takes. accepted: of `ranked`."""
     found = bars(certificate)
     return {
-        "attacks": page_content(certificate, always),
+        "attacks": page_content(certificate),
         "attacks_opening": OPENING,
         "attacks_legend": LEGEND,
         "is_tried": bool(rows_of(certificate)),

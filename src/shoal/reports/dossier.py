@@ -14,6 +14,7 @@ from shoal.auditor.dossier.context import (
     ContextLike,
     Rating,
     accepted_in_words,
+    as_point,
     parts_of,
     signed_off_by,
     words_of,
@@ -33,7 +34,7 @@ from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files, outputs
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext, ngettext, printable
+from shoal.data.language import capitalised, gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE, OPEN
@@ -156,7 +157,8 @@ def _questions(found: Dossier) -> Iterator[str]:
     for one in found.open:
         if one["kind"] == QUESTION:
             source = next(start for start in SOURCES if one["about"].startswith(start))
-            named[source].append(gettext(field_words(one["about"])))
+            is_said = source == "sign_off"  # whose sign-off is not of this release
+            named[source].append(one["text"] if is_said else gettext(field_words(one["about"])))
     for source, names in named.items():
         if names:
             yield ngettext(
@@ -212,7 +214,9 @@ def _accepted_by_words(
     """
     accepted = accepted_in_words(found.content)
     labels = {row.says: row.label for row in attacks.worst_first(certificate)}
-    how_bad = {one.text: f"{gettext(one.severity)}: {one.text}" for one in certificate.warnings}
+    how_bad = {
+        as_point(one.text): f"{gettext(one.severity)}: {one.text}" for one in certificate.warnings
+    }
     points = [*how_bad, *(point for point in accepted if point not in how_bad)]
     return {
         words: (
@@ -239,7 +243,9 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     lines = [gettext("Fails: {what}.", what=text.partition(";")[0]) for text in failing]
     for one in grave[:MOST_GRAVE]:
         fact = shortened(one.text.partition(";")[0])
-        state = gettext("Grave, accepted") if one.text in accepted else gettext("Grave, open")
+        state = (
+            gettext("Grave, accepted") if as_point(one.text) in accepted else gettext("Grave, open")
+        )
         lines.append(f"{state}: {fact}.")
     if more > 0:
         lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
@@ -260,10 +266,10 @@ def _content(found: Dossier) -> Content:
         "certificate": certificate,
         "light": _light(found, certificate),
         "grave": _grave(found, certificate),
-        "counted": f"{counted[0].upper()}{counted[1:]}.",
+        "counted": f"{capitalised(counted)}.",
         "findings": findings[:MOST_SHOWN],
         "accepted": _accepted_by_words(found, certificate),
-        "signers": _signers(found),
+        "signers": signed_off_by(content),
         "agreed": [
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
@@ -271,7 +277,6 @@ def _content(found: Dossier) -> Content:
         "much_open": sum(one["kind"] == attacks.MUCH for one in found.open),
         "questions": list(_questions(found)),
         "open": found.open,
-        "sentences": list(_sentences(content)),
         "promises": [named_promise(promise) for promise in certificate["promises"]],
         "picture": entity_picture(entities_of(certificate)) if certificate.get("linked") else "",
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
@@ -287,18 +292,8 @@ def _content(found: Dossier) -> Content:
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
-        **attacks.attack_section(certificate, always=True, accepted=accepted_in_words(content)),
+        **attacks.attack_section(certificate, accepted=accepted_in_words(content)),
     }
-
-
-def _signers(found: Dossier) -> str:
-    """Who stands for the words that accept findings."""
-    rejected = [one["text"] for one in found.open if one["kind"] == REJECTED]
-    if rejected:
-        return gettext("but the release is {rejected}", rejected="; ".join(rejected))
-    if names := signed_off_by(found.content):
-        return gettext("signed off by {names}", names=", ".join(names))
-    return gettext("nobody has signed off")
 
 
 MOST_SHOWN = 3  # findings before the appendix
@@ -314,7 +309,7 @@ FACTS = {
 
 
 def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Who is one person, how rows stand, which other releases there are, and who signed."""
+    """Who is one person, how rows stand, which other releases there are, and who certified it."""
     names = ", ".join(c["name"] for c in certificate.get("columns") or [] if c["role"] == "subject")
     subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
     people = ngettext("{count} person", "{count} people", subjects)
@@ -338,19 +333,19 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("suppressed"), "; ".join(lost)
     if order := row_order(certificate):
         yield gettext("order of rows"), order
-    known = _text(found.content["context"]["other_releases"])
-    judged = gettext("not judged together")
+    named = found.content["context"]["other_releases"]
+    known, judged = f"{_text(named)}; ", gettext("not judged together")
+    if named == "none-known":
+        known, judged = "", gettext("none known, so none was compared")
     if (beside := certificate.get("beside")) is not None:
         judged = gettext("together they hold")
         if not beside["holds"]:
             judged = gettext("together they fail: {what}", what=fails_beside(beside))
         if is_only_unjudged(beside):
             judged = gettext("not judged in full: {what}", what=fails_beside(beside))
-    yield gettext("other releases"), f"{known}; {judged}"
+    yield gettext("other releases"), f"{known}{judged}"
     signature = next((check.said for check in found.checks if check.name == "signature"), "")
     yield gettext("signature of the certificate"), signature
-    if not found.content["context"]["sign_off"]:
-        yield gettext("sign-off"), gettext("nobody has decided")
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:
@@ -371,21 +366,6 @@ def _light(found: Dossier, certificate: Certificate) -> str:
         return "red"
     is_doubtful = bool(found.open) or attacks.much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light
-
-
-def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
-    """How the risk compares with what is accepted."""
-    for name, words in (("max", gettext("at most")), ("mean", gettext("on average"))):
-        limit = content["threshold"][name]
-        if limit["within"] is not None:
-            yield gettext(
-                "Accepted is a risk of {accepted} {words}; to whoever knows what the policy says,"
-                " and no more, the release has {residual}, which is {is_within}.",
-                words=words,
-                accepted=share(limit["accepted"]),
-                is_within=gettext("within it") if limit["within"] else gettext("above it"),
-                residual=share(limit["residual"]),
-            )
 
 
 def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, bool | None]]:
@@ -430,8 +410,7 @@ def _answers(
     for key, value in context.items():
         if key in OF_OTHER_PARTS:
             continue
-        title = gettext(words_of(key))
-        title = f"{title[:1].upper()}{title[1:]}"
+        title = capitalised(gettext(words_of(key)))
         parts = value.values() if isinstance(value, Mapping) else [value]
         if key not in asked and not any(parts):
             continue
@@ -442,16 +421,22 @@ def _answers(
             yield title, [("", _text(value))]
 
 
+OF_GRAVE = "certificate.columns", "certificate.risk"  # fields that grave findings are about
+
+
 def _profiles(found: Dossier, certificate: Certificate) -> Iterator[Content]:
+    grave = sum(one["kind"] == GRAVE for one in found.open)
     for profile in found.profiles:
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
         words: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for one in fields:
             words[one["clause"], one["state"]].append(_answer(certificate, one["field"]))
+            if grave and one["field"] in OF_GRAVE:
+                words[one["clause"], OPEN].append((KINDS[GRAVE](grave), ""))
         clauses = [
             (one, words[one.clause, ANSWERED], words[one.clause, OPEN]) for one in profile.clauses
         ]
-        still = sum(one["state"] == OPEN for one in fields)
+        still = sum(len(words[one.clause, OPEN]) for one in profile.clauses)
         yield {"profile": profile, "clauses": clauses, "open": still}
 
 
@@ -459,6 +444,8 @@ def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
     """What answers a clause, of attacks with the worst that they found, and its colour."""
     attack = field.removeprefix(f"{ATTACKS}.")
     word, names = attacks.worst_of(certificate, attack), attacks.naming_columns(certificate)
+    if field in OF_GRAVE and (count := len(certificate.grave)):
+        return f"{gettext(field_words(field))} [{KINDS[GRAVE](count)}]", "bad"
     found = f" [{gettext(word)}]" if word else ""
     if names and attack in ("singling-out", "linkability"):
         found += gettext(" by {names}, published as they are", names=listed(names))

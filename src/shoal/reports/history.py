@@ -68,7 +68,7 @@ def _content(found: LedgerAudit) -> pages.Content:
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
         "broken": [str(one) for release in found.releases for one in release.violations],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
-        **({"attacks": []} if found.attacked is None else attacks.attack_section(found.attacked)),
+        **attacks.attack_section(found.attacked or Certificate({})),
     }
 
 

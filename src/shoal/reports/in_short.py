@@ -21,7 +21,7 @@ from shoal.data.certificate_shape import (
     span_text,
     unit,
 )
-from shoal.data.language import gettext, ngettext
+from shoal.data.language import capitalised, gettext, ngettext
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
 from shoal.reports.pages import columns_by_table, known_of_linked, listed, number_text, percent_text
@@ -346,11 +346,11 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
     yield gettext(
         "Whoever knows more or has another release of the same people may recognise somebody"
     )
-    yield gettext("What is true of a whole class is true of everybody in it")
+    yield gettext("If everybody in a class shares a value, anyone who finds the class learns it")
 
 
 def _open(certificate: Certificate) -> Iterator[str]:
-    yield from (sentence[:1].upper() + sentence[1:] for sentence in fault_sentences(certificate))
+    yield from map(capitalised, fault_sentences(certificate))
     counted = unit(certificate)
     if counted.many == "rows":
         yield gettext("Rows were counted, not people: the file does not say whose they are")
@@ -368,7 +368,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
     if certificate.get("measured") == BY_RELEASE:
         yield gettext("Classes were measured as they appeared, not as they have grown since")
     # grave ones stand above these lines, and what is not promised in the one before
-    yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
+    yield from (capitalised(one.text) for one in certificate.warnings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield gettext("The cells were not compared with an original")
     if certificate["verb"] != "audit":

@@ -317,11 +317,11 @@ def row_order(certificate: Certificate) -> str:
     """How rows stand; nothing where it is not known, as an audit that found neither may have it."""
     if certificate.get("linked"):
         is_drawn = certificate["verb"] == "publish"
-        return gettext("drawn by chance, so it tells nothing more") if is_drawn else ""
+        return gettext("drawn by chance, so it says nothing of its own") if is_drawn else ""
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = dialect.get("order", "input")
     if order == "content":
-        return gettext("by what they show, so it tells nothing more")
+        return gettext("by what they show, so it says nothing of its own")
     return gettext("as in the original, which may tell who is who") if order else ""
 
 

@@ -465,7 +465,9 @@ def _values(row: Mapping[str, Any]) -> str:
         below = row["below"]
         text += f", fewer than {row['asked']} values for {below:,}: {_verdict(not below)}"
     if row["none"]:
-        text += f"; for {row['none']:,} the releases show no value in common: theirs has changed"
+        text += (
+            f"; for {row['none']:,} no value in common: they have several records, or it changed"
+        )
     return text
 
 

@@ -13,10 +13,10 @@ from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
 from shoal.reports.attacks import (
     MOST_RANKED,
+    NO_DIFFERENCE,
     NO_MORE,
     NOTHING,
     SOME,
-    SOME_AT_MOST,
     TOO_FEW,
     Row,
     attack_lines,
@@ -176,7 +176,7 @@ def test_a_policy_that_asks_for_what_no_attack_measures_is_refused(more, said):
     [
         (0.002, [-0.01, 0.01], NOTHING),
         (-0.1, [-0.15, -0.05], NOTHING),
-        (0.02, [-0.01, 0.05], SOME_AT_MOST),
+        (0.02, [-0.01, 0.05], NO_DIFFERENCE),
         (0.178, [-0.001, 0.337], TOO_FEW),
         (-0.05, [-0.3, 0.2], TOO_FEW),
         (0.005, [0.001, 0.009], NOTHING),
@@ -202,14 +202,22 @@ def test_a_share_in_a_word(share, word):
     assert Row("", "", "", share).word == word
 
 
-def test_all_shares_of_a_sentence_are_of_as_many():
+def test_shares_are_in_percent_of_those_who_were_tried():
     none, few = ({"share": share, "ci": None, "of": 556} for share in (0.0, 0.009))
     said = Row("", "", "they are found", none, control=0.5, chance=few).says
-    assert said.startswith("0 of 556 people: they are found;")
-    assert said.endswith(", 278 of 556; by chance, 5 of 556")
+    assert said.startswith("0 % of 556 people: they are found;")
+    assert said.endswith(", 50 %; by chance, 0.9 %")
 
 
-# 33 against 15 of 100, on 46 people each
+def test_no_more_than_others_is_no_finding_and_says_how_much_it_may_be():
+    gain = {"share": 0.01, "ci": [-0.02, 0.044]}
+    row = Row("", "", "they are guessed", 0.98, control=0.97, chance=0.98, gain=gain)
+    assert (row.word, row.may_be_much) == ("no difference shown", False)
+    assert row.says.endswith("97 %; by chance, 98 %; at most 4.4 points more")
+    assert row.difference == "no better than for people who are not in the release"
+
+
+# 33 against 15 %, on 46 people each
 FEW_TRIED = {"share": 0.178, "ci": [-0.001, 0.337]}
 
 
@@ -282,7 +290,7 @@ def test_a_number_is_guessed_within_a_part_of_its_range_and_compared_with_strang
     within = {"best": "b", "tolerance": 9.0, "tolerance_share": 0.05}
     right = {"b": {"member": SHARE, "control": None}}
     (row, *_) = rows_of(found_by(inference={"pay": GUESSED | {"attackers": right} | within}))
-    assert "50 of 100 people: whoever knows all that others could know" in row.says
+    assert "50 % of people: whoever knows all that others could know" in row.says
     assert "guesses their pay, give or take 5 % of its range, rightly" in row.says
     guesses = {"attackers": {"b": {"member": SHARE, "control": SHARE}}, "best": "b"}
 
@@ -303,8 +311,8 @@ NO_GAIN = {"share": 0.005, "ci": [0.0, 0.01]}
 @pytest.mark.parametrize(
     ("control", "said", "word"),
     [
-        (0.45, "for people who are not in the release, 45 of 100; by chance, 40 of 100", NO_MORE),
-        (None, "by chance, 40 of 100", NOTHING),
+        (0.45, "for people who are not in the release, 45 %; by chance, 40 %", NO_MORE),
+        (None, "by chance, 40 %", NOTHING),
     ],
 )
 def test_certainty_judged_by_guesses_says_what_these_were_compared_with(control, said, word):
@@ -313,7 +321,7 @@ def test_certainty_judged_by_guesses_says_what_these_were_compared_with(control,
     one |= {"baseline": {"share": 0.4, "ci": None}, "tolerance": 9.0, "tolerance_share": 0.05}
     judged = found_by(inference={"pay": one | {"certain": SHARE, "gain": NO_GAIN}})
     certain = rows_of(judged)[1]
-    assert certain.says.endswith(f"; judged by how often a guess is right: 50 of 100; {said}")
+    assert certain.says.endswith(f"; judged by how often a guess is right: 50 %; {said}")
     assert certain.word == word
     assert certain.difference.endswith(said.partition(",")[0])
     by_itself = found_by(inference={"ill": GUESSED | {"certain": SHARE, "gain": NO_GAIN}})
@@ -341,7 +349,7 @@ def test_findings_are_ranked_much_first_each_with_what_to_do():
     attacks = {"singling-out": ENDS, "skipped": {"population": "needs the population"}}
     found = ranked(found_by(**attacks))
     assert [one.word for one in found] == ["much", "some", "some", "not measured", "not measured"]
-    assert found[0].says.startswith("50 of 100 people: whoever also knows their ")
+    assert found[0].says.startswith("50 % of people: whoever also knows their ")
     assert found[0].remedy == "Drop the column, or make it a quasi-identifier."
     assert all(one.remedy for one in found if one.word in ("much", "some"))
     many = {"alone": {f"c{number}": SHARE for number in range(20)}}
@@ -352,10 +360,10 @@ def test_who_is_in_is_judged_by_a_difference_that_its_sentence_says():
     advantage = {"share": 0.11, "ci": [0.10, 0.12]}
     (row,) = [row for row in rows_of(found_by(membership={"advantage": advantage})) if row.says]
     assert (row.word, row.measure) == ("much", "membership")
-    assert "; tossing a coin, 50 of 100. Among those in it, 11 of 100 more" in row.says
-    assert row.says.startswith("56 of 100 ")
+    assert "; tossing a coin, 50 %. The answer “is in it” is 11 points more frequent" in row.says
+    assert row.says.startswith("56 % of people: ")
     below = found_by(membership={"advantage": {"share": -0.02, "ci": [-0.05, 0.01]}})
-    assert "Among those in it, 0 of 100 more are taken" in rows_of(below)[0].says
+    assert "is 0 points more frequent" in rows_of(below)[0].says
 
 
 def test_a_list_that_finds_nobody_more_than_chance_does_finds_none():
@@ -374,7 +382,7 @@ def test_what_is_found_is_counted_in_what_the_certificate_counts():
         )
         certificate = Certificate({**found, "people": people})
         said = "\n".join([*(row.says for row in rows_of(certificate)), *grounds(certificate)])
-        return {*re.findall(r"\d (people|persons?|records?|rows?|tries)\b", said)}
+        return {*re.findall(r"(?:\d|of) (people|persons?|records?|rows?|tries)\b", said)}
 
     assert units("known") == {"people", "person", "tries"}
     assert units("assumed") == {"records", "record", "tries"}

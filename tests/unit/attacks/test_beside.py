@@ -97,6 +97,9 @@ def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal, monkeypa
     assert counted(measured) == dict.fromkeys(COUNTS, 1)
     (disease,) = measured["attributes"]
     assert (disease["certain"], disease["least"], disease["none"]) == (1, 1, 0)
+    several = {**measured, "attributes": [disease | {"none": 2}]}
+    said = "for 2 no value in common: they have several records, or it changed"
+    assert said in "\n".join(beside_lines(several))
     assert not measured["holds"]
     assert "John" not in found.out
     (john / "elsewhere").mkdir()

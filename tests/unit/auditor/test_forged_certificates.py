@@ -50,7 +50,8 @@ def test_an_honest_certificate_passes_and_what_was_not_compared_is_named(certifi
     assert everything["measured again"].ok is True
     assert everything["not measured again"].text == (
         "version of Shoal, date, versions of libraries, command, method, seed of random numbers,"
-        " run time, threads and memory (what only its author knows)"
+        " run time, threads and memory (what only its author knows); attacks (none was tried: what"
+        " they would find is unknown)"
     )
     text = without_original["not measured again"].text
     assert "number of people" in text
@@ -523,7 +524,7 @@ def test_no_name_in_a_certificate_passes_for_a_line_of_verify(copied, capsys):
     run(copied, "verify out.csv")
     shown = capsys.readouterr().out
     lines = shown.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 14
     assert not [line for line in lines if line.startswith("ok   signature")]
     assert "hospital.pub.pem" in shown  # the promise that nobody knows is named
     assert all(line.isprintable() for line in lines)

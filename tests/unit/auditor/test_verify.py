@@ -249,6 +249,12 @@ def test_a_certificate_of_strange_types_is_refused_or_fails(copied):
 # The command
 
 
+def test_a_report_is_not_what_is_verified(copied):
+    (copied / "r.html").write_text("<html>")
+    with pytest.raises(InputError, match="a page is for people; name the released file, which is"):
+        library.verify(copied / "r.html")
+
+
 def test_grave_findings_come_first_and_the_last_line_names_them(copied, capsys):
     policy = copied / "policy.yaml"
     before = policy.read_text()
@@ -544,7 +550,5 @@ def test_whoever_verifies_what_came_from_a_frame_is_led_to_audit(tmp_path):
         library.verify(tmp_path / "out.csv", policy=release.policy, original=frame)
     checks = library.verify(tmp_path / "out.csv", policy=release.policy)
     (named,) = [check for check in checks if check.name == "input"]
-    assert (
-        named.text
-        == "the certificate names none, as of a frame; 'audit' compares the release with it"
-    )
+    said = "the certificate names none, as of a frame; 'audit' compares the release with it"
+    assert named.text == said

@@ -137,9 +137,8 @@ def test_a_parameter_that_the_default_does_not_take_names_methods_that_do(
 def test_a_method_that_was_named_is_not_called_the_default(purchases, shoal):
     named = ("--method", "mondrian", "--set", "cut=foo")
     result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", *named)
-    assert (
-        result.err == "shoal: method 'mondrian': parameter 'cut' must be one of median, nearest\n"
-    )
+    said = "shoal: method 'mondrian': parameter 'cut' must be one of median, nearest\n"
+    assert result.err == said
 
 
 def test_the_help_groups_all_verbs_and_names_no_type_of_flags(shoal):

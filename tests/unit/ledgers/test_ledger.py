@@ -550,10 +550,8 @@ def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledge
     first = next(path for path in notes.iterdir() if path.read_text() == "1\n")
     damage(first)
     found = Ledger.at(ledger).verify()
-    assert (
-        found[0]
-        == "private step 000001: its increment is not noted as it was; it could be published twice"
-    )
+    said = "private step 000001: its increment is not noted as it was; it could be published twice"
+    assert found[0] == said
     with pytest.raises(LedgerError, match="damaged"):
         append(ledger, wearers(30, 1))
 

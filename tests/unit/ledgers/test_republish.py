@@ -81,9 +81,8 @@ def test_the_command_says_who_returned(tmp_path, shoal):
         frame.write_csv(tmp_path / f"{number}.csv")
         words = (tmp_path / f"{number}.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
         stated = shoal("republish", *words, status=0)
-    assert (
-        "1 person who waited returned: each now has several records, and counts once" in stated.err
-    )
+    said = "1 person who waited returned: each now has several records, and counts once"
+    assert said in stated.err
 
 
 def test_signatures_refuse_who_waits_and_comes_again(tmp_path):

@@ -190,7 +190,7 @@ def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(folder, shoal
     Path("p.yaml").write_text(yaml.safe_dump(content_of({"age": age, "email": "plain"}, 2)))
     said = shoal("policy", "check", "p.yaml", "d.csv").err.splitlines()
     assert said[0].startswith("shoal: grave: 'email' is not protected")
-    assert said[-1] == "the policy is sound and fits the data; 1 grave finding"
+    assert said[-1] == "the policy is valid and fits the data; 1 grave finding"
 
 
 def test_bare_command_shows_help_and_nothing_else(shoal):

@@ -71,12 +71,12 @@ def test_the_lines_of_a_small_release(certificate):
             " No promise was asked for debt, so it may be learned about a person. Published as in"
             " the table, and not protected: note. Whoever knows more or has another release of the"
             " same people may recognise somebody."
-            " What is true of a whole class is true of everybody in it."
+            " If everybody in a class shares a value, anyone who finds the class learns it."
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
             " 100 % of the ends of ranges are one person's age. A hierarchy of 'bins' hides them."
-            " no promise covers 'debt', which is sensitive: k people who look alike may all have"
+            " No promise covers 'debt', which is sensitive: k people who look alike may all have"
             " the same value; promise l-diversity or t-closeness of it."
             " Whether an attacker could know more than the policy says is its author's judgement."
         ),
@@ -111,14 +111,8 @@ def test_people_of_other_releases_are_hidden_or_withheld(certificate, shown, wit
 
 
 def test_sets_that_hold_alone_are_named_together(certificate):
-    together = {
-        "attributes": ["age", "job"],
-        "asked": 2,
-        "min": 1,
-        "alone": 1,
-        "below": 1,
-        "people": 4,
-    }
+    together = {"attributes": ["age", "job"], "asked": 2, "min": 1, "below": 1}
+    together |= {"alone": 1, "people": 4}
     lines = dict(in_short(certificate.extended(together=together)))
     expected = "Whoever knows age and job together may be left with fewer than 2."
     assert lines["Not promised"].startswith(expected)
@@ -176,7 +170,7 @@ def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):
             "Promises about ill limit what is learned about a person; whoever knows it already may"
             " find the person by it."
             " Whoever knows more or has another release of the same people may recognise somebody."
-            " What is true of a whole class is true of everybody in it."
+            " If everybody in a class shares a value, anyone who finds the class learns it."
         ),
         "Open": "The cells were not compared with an original.",
     }

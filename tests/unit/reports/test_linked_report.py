@@ -223,7 +223,7 @@ def test_a_dossier_lacks_what_no_attack_tries_on_linked_tables_for_one_reason():
         none = "no attack tries this on linked tables"
         assert lacks.pop("singling-out") == lacks.pop("inference") == none
         assert [*lacks] == ([] if matching else ["linkability"])
-        rows = [row["sentence"] for part in page_content(own, True) for row in part["rows"]]
+        rows = [row["sentence"] for part in page_content(own) for row in part["rows"]]
         assert sum(none in said for said in rows) == 5
         assert sum("not asked for" in said for said in rows) == (not matching)
 

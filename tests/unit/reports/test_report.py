@@ -206,10 +206,8 @@ def test_the_figures_are_those_of_the_certificate(sample):
     assert f"disease has at least {certificate['promises'][1]['measured']} values" in text
     assert f"1,000 records of {certificate['subjects']} people" in text
     assert f"Classes {classes['count']} Smallest, in people {classes['min']}" in text
-    assert (
-        f"at most {100 * risk['prosecutor_max']:.1f} % on average"
-        f" {100 * risk['prosecutor_mean']:.1f} %" in text
-    )
+    most, mean = (f"{100 * risk[f'prosecutor_{name}']:.1f} %" for name in ("max", "mean"))
+    assert f"at most {most} on average {mean}" in text
     assert f"{100 * utility['gcp']:.1f} %" in text
     assert f"{utility['discernibility']:,}" in text
     for file in ("input", "output"):
@@ -648,6 +646,14 @@ def test_a_report_says_of_how_many_people_a_column_is_hidden_entirely(reported):
     for name in ("age", "sex", "zip", "education"):
         assert (name in hidden) == bool((published[name] == "*").any())
     assert ("No cell hides its value entirely." in section) != bool(hidden)
+
+
+def test_a_report_says_that_no_attack_was_tried_and_by_which_rule_findings_stand(reported):
+    none = "None was tried on this release: nothing is known of what they would find."
+    page = reported()
+    assert (none in page, "The worst rating comes first" in page) == (True, False)
+    page = reported("--attack", "linkability")
+    assert (none in page, "The worst rating comes first" in page) == (False, True)
 
 
 def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):

@@ -592,10 +592,8 @@ def test_python_gives_the_rows_of_the_command(shop):
         state, stream = stream.snapshot(), shoal.stream("policy.yaml")
         stream.restore(state)
     rows.append(stream.flush())
-    assert (
-        pl.concat([r for r in rows if r.height]).write_csv().encode()
-        == (shop / "out.csv").read_bytes()
-    )
+    released = pl.concat([r for r in rows if r.height]).write_csv().encode()
+    assert released == (shop / "out.csv").read_bytes()
 
 
 def test_python_takes_none_of_a_batch_with_a_bad_record(shop):
@@ -993,11 +991,8 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     assert shoal(*run).status == 0, "it has ended: the manifest is written again"
     assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
     next(Path("out").glob("*.parquet")).unlink()
-    said = shoal(*run).err
-    assert (
-        f"put them back, and copy files to other places rather than move them; or {ANOTHER_STREAM}"
-        in said
-    )
+    said = "put them back, and copy files to other places rather than move them"
+    assert f"{said}; or {ANOTHER_STREAM}" in shoal(*run).err
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out/", "sqlite:///s.db?table=rows"])

@@ -192,7 +192,7 @@ def tried(people, release):
 def test_the_number_of_tries_stands_in_print_and_in_a_notebook(tried):
     certificate = tried.extended(attacks=too_few(tried["attacks"], "singling-out"))
     for shown in (repr(certificate), certificate._repr_html_()):
-        assert "25 of 84 tries: " in shown
+        assert "30 % of 84 tries: " in shown
 
 
 def test_an_attack_says_whether_rows_were_matched(people, release, tried):
@@ -366,7 +366,7 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
         places = [repr(result).index(f"\n{line}") for line in shown]
         assert places == sorted(places)
         assert all(escape(line) in result._repr_html_() for line in shown)
-        assert "“Much” is more than 10 of 100;" in repr(result)
+        assert "“Much” is more than 10 % of people;" in repr(result)
     every = shoal.attack(release, original=people, attacks="all")
     assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date as Day
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from shoal.auditor.stream_trace import read_source
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
+from shoal.data.language import capitalised
 from shoal.data.person_names import names_of
 from shoal.data.regular_files import readable
 from shoal.data.schema import REMOVED, Fields
@@ -132,6 +132,7 @@ class SignOff(_Part):
     role: Text = Field(default=None, title="role")
     date: Day | None = Field(default=None, title="date")
     decision: Literal["accept", "reject"] | None = Field(default=None, title="decision")
+    release: Text = Field(default=None, title="SHA-256 of the release")
     comment: Text = Field(default=None, title="comment")
 
 
@@ -175,7 +176,7 @@ class Context(_Part):
     @field_validator("accepted")
     @classmethod
     def _of_sentences(cls, accepted: dict[str, Text]) -> dict[str, Text]:
-        return {without_stop(sentence): words for sentence, words in accepted.items()}
+        return {as_point(sentence): words for sentence, words in accepted.items()}
 
     @property
     def rejections(self) -> list[str]:
@@ -186,9 +187,9 @@ class Context(_Part):
         ]
 
 
-def without_stop(sentence: str) -> str:
-    """A sentence as findings are compared: without spaces around it and a final full stop."""
-    return sentence.strip().rstrip(".")
+def as_point(sentence: str) -> str:
+    """A sentence as points are named and compared: with a capital, without a final full stop."""
+    return capitalised(sentence.strip().rstrip("."))
 
 
 def words_of(field: str) -> str:
@@ -223,7 +224,7 @@ def text_fields() -> list[str]:
     ]
 
 
-OPTIONAL = frozenset({"comment"})
+OPTIONAL = frozenset({"comment", "release"})
 
 
 def lack_of(value: Any, today: Day | None) -> str:
@@ -296,7 +297,7 @@ def _checked(content: Mapping[str, Any]) -> Context:
 
 def template() -> str:
     """An empty context file, with comments."""
-    return (resources("shoal.auditor.dossier") / "context.yaml").read_text("utf-8")
+    return Path(__file__).with_name("context.yaml").read_text("utf-8")
 
 
 def json_schema() -> str:
@@ -321,9 +322,11 @@ def accepted_in_words(dossier: Mapping[str, Any]) -> dict[str, str]:
 
 
 def signed_off_by(dossier: Mapping[str, Any]) -> list[str]:
-    """Who has accepted the release. dossier: as its JSON has it."""
-    signed = dossier["context"]["sign_off"]
-    return list(dict.fromkeys(str(e["name"]) for e in signed if e["decision"] == "accept"))
+    """Who has accepted the release; nobody while that is open. dossier: as its JSON has it."""
+    is_open = any(one["about"] == "sign_off" for one in dossier["open"])
+    signed = [] if is_open else dossier["context"]["sign_off"]
+    names = (f"{e['name']}, {e['date']}" for e in signed if e["decision"] == "accept")
+    return list(dict.fromkeys(names))
 
 
 def is_dossier(path: str) -> bool:

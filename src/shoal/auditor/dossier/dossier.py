@@ -8,8 +8,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from importlib.resources import files as resources
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,12 @@ from shoal.auditor.dossier.context import (
     ContextLike,
     Rating,
     Roles,
+    as_point,
     initial_risk,
     lack_of,
     parts_of,
     read_context,
     residual_risk,
-    without_stop,
     words_of,
 )
 from shoal.auditor.linked.labels import initial_linked_risk
@@ -49,7 +48,7 @@ from shoal.version import VERSION
 # Profiles: what a standard or law asks of a release, clause by clause. They are data, not code.
 
 
-PROFILES, SUFFIX = resources("shoal.auditor.dossier") / "profiles", ".yaml"
+PROFILES, SUFFIX = Path(__file__).with_name("profiles"), ".yaml"
 DEFAULT = "gdpr"
 
 
@@ -106,7 +105,7 @@ REJECTED, QUESTION = "rejected", "question"
 NOT_ACCEPTABLE = (FAILS, REJECTED, UNMATCHED, QUESTION)
 """Points that no words close."""
 
-NOT_JUDGED = "not judged together with"
+NOT_JUDGED = "Not judged together with"
 """How a point about other releases begins."""
 
 Point = Mapping[str, Any]
@@ -139,7 +138,7 @@ class Dossier:
         left += [
             _point(UNMATCHED, sentence, f"accepted, but matches no finding: {sentence}")
             for sentence, words in accepted.items()
-            if words and sentence not in {*sentences, *known}
+            if words and sentence not in {*sentences, *map(as_point, known)}
         ]
         left += [one for one in self.open if one["kind"] == QUESTION]
         return replace(self, content={**self.content, "open": left})
@@ -231,14 +230,14 @@ def build_dossier(
             ),
             *_known_to_others(roles, answered.context),
             *_not_judged_together(stated, answered.context, others),
-            *_open_questions(clauses, asked),
+            *_open_questions(clauses, asked, answers.other_sign_off()),
         ],
     }
     return Dossier(content, tuple(checks), tuple(asked))
 
 
 def _point(kind: str, about: str, text: str, clauses: Sequence[str] = ()) -> Point:
-    return {"kind": kind, "about": about, "text": without_stop(text), "clauses": [*clauses]}
+    return {"kind": kind, "about": about, "text": as_point(text), "clauses": [*clauses]}
 
 
 def unanswered(certificate: Certificate, context: Context, profile: str) -> dict[str, str]:
@@ -334,12 +333,15 @@ def _not_judged_together(
 
 
 def _open_questions(
-    clauses: Sequence[Mapping[str, Any]], profiles: Sequence[Profile]
+    clauses: Sequence[Mapping[str, Any]], profiles: Sequence[Profile], other_sign_off: str
 ) -> Iterator[Point]:
-    """What is not answered, field by field, with the clauses that ask for it."""
+    """What is not answered, field by field, with the clauses that ask for it; `other_sign_off`
+    is open whoever asks.
+    """
     titles = {profile.name: profile.title.partition(",")[0] for profile in profiles}
     lacking = [one for one in clauses if one["state"] == OPEN]
-    for field, lacks in {one["field"]: one["lacks"] for one in lacking}.items():
+    of_others = {"sign_off": other_sign_off} if other_sign_off else {}
+    for field, lacks in (of_others | {one["field"]: one["lacks"] for one in lacking}).items():
         asking = [one for one in lacking if one["field"] == field]
         asked = [f"{titles[one['profile']]} {one['clause']}" for one in asking]
         text = f"{field_words(field)}: {lacks}"
@@ -437,10 +439,8 @@ class Answers:
 
     def _lacks_of_attacks(self, field: str) -> str:
         """Of linked tables, matching people tries to link records, and no attack does more."""
-        linked = self.certificate.get("linked")
-        if not linked:
-            return "was not tried on the release"
-        if field not in (ATTACKS, f"{ATTACKS}.linkability"):
+        linked = self.certificate.get("linked") or {}
+        if linked and field not in (ATTACKS, f"{ATTACKS}.linkability"):
             return NONE_ON_LINKED
         return "" if linked.get("matching") else "was not tried on the release"
 
@@ -450,20 +450,15 @@ class Answers:
             return "" if rated else "empty"
         names = (*self.roles.quasi, *self.roles.as_they_are)
         columns = {name: rated.get(name, Rating()) for name in names}
-        no_reason = [name for name, own in columns.items() if lack_of(own.why, self.today)]
-        no_rating = [
-            name
-            for name, own in columns.items()
-            if any(lack_of(getattr(own, key), self.today) for key in RATINGS)
-        ]
-        return "; ".join(
-            f"{what} ({', '.join(lacking)})"
-            for what, lacking in (
-                ("a reason is missing", no_reason),
-                ("a rating is missing", no_rating),
-            )
-            if lacking
-        )
+        lacking = {
+            f"a {what} is missing": [
+                name
+                for name, own in columns.items()
+                if any(lack_of(getattr(own, key), self.today) for key in keys)
+            ]
+            for what, keys in (("reason", ["why"]), ("rating", RATINGS))
+        }
+        return "; ".join(f"{what} ({', '.join(named)})" for what, named in lacking.items() if named)
 
     def _lacks_of_threshold(self) -> str:
         accepted, found = self.context.threshold, self.threshold()
@@ -478,7 +473,23 @@ class Answers:
     def _lacks_of_sign_off(self) -> str:
         if not self.context.sign_off:
             return "nobody has decided"
-        return next(filter(None, (lack_of(e, None) for e in self.context.sign_off)), "")
+        lacks = filter(None, (lack_of(e, None) for e in self.context.sign_off))
+        return next(lacks, self.other_sign_off())
+
+    def other_sign_off(self) -> str:
+        """Whose sign-off is of another release, by the hash that it names, or by its date."""
+        certified, own = self.certificate.get("date"), self.certificate.get("output") or {}
+        # where somebody signs, it may be twelve hours earlier than in UTC
+        first = certified and (datetime.fromisoformat(certified) - timedelta(hours=12)).date()
+        for one in self.context.sign_off:
+            whose = f"that of {one.name or 'somebody'}"
+            if one.release is not None and one.release.lower() != own.get("sha256"):
+                return f"{whose} names another release"
+            if first and one.date and one.date < first:
+                return (
+                    f"{whose} is dated {one.date}, before the certificate of {str(certified)[:10]}"
+                )
+        return ""
 
 
 _SPECIAL = {

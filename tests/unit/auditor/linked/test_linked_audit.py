@@ -286,9 +286,8 @@ def test_keys_kept_from_the_original_are_found_beside_it_and_named(numbered, tab
         else frame
         for name, frame in released.items()
     }
-    assert (
-        audit(changed, None, one_known())["faults"]["original_keys"] == 0
-    )  # who has not the original can't tell
+    alone = audit(changed, None, one_known())
+    assert alone["faults"]["original_keys"] == 0  # who has not the original can't tell
     found = audit(changed, original, one_known())
     assert found["faults"]["kept_keys"] > rows / 2
     assert not found.holds

@@ -273,7 +273,7 @@ def test_no_row_is_said_to_stand_by_what_it_shows(published):
     """Rows stand by keys that are drawn."""
     certificate = Certificate.load(published / "out" / "certificate.json")
     assert certificate["output"]["dialect"]["order"] is None
-    assert row_order(certificate) == "drawn by chance, so it tells nothing more"
+    assert row_order(certificate) == "drawn by chance, so it says nothing of its own"
     assert row_order(certificate.extended(verb="audit", output=None)) == ""
 
 
