@@ -326,12 +326,8 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
         )
     promised = {name for p in certificate["promises"] for name in p["attributes"]}
     sensitive = [c["name"] for c in columns if c["role"] == "sensitive"]
-    if covered := [name for name in sensitive if name in promised]:
-        yield gettext(
-            "Promises about {covered} limit what is learned about a person; whoever knows it"
-            " already may find the person by it",
-            covered=listed(covered),
-        )
+    if known := [name for name in sensitive if name in promised]:
+        yield gettext("Whoever knows somebody's {known} may find them by it", known=listed(known))
     free = [name for name in sensitive if name not in promised]
     if free:
         yield gettext(

@@ -66,8 +66,7 @@ def test_the_lines_of_a_small_release(certificate):
             " original: ill, debt and note."
         ),
         "Not promised": (
-            "Promises about ill limit what is learned about a person; whoever knows it already may"
-            " find the person by it."
+            "Whoever knows somebody's ill may find them by it."
             " No promise was asked for debt, so it may be learned about a person. Published as in"
             " the table, and not protected: note. Whoever knows more or has another release of the"
             " same people may recognise somebody."
@@ -167,8 +166,7 @@ def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):
         ),
         "Lost": "8.0 % of the detail of age, on average. As in the original: ill.",
         "Not promised": (
-            "Promises about ill limit what is learned about a person; whoever knows it already may"
-            " find the person by it."
+            "Whoever knows somebody's ill may find them by it."
             " Whoever knows more or has another release of the same people may recognise somebody."
             " If everybody in a class shares a value, anyone who finds the class learns it."
         ),
