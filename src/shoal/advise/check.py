@@ -120,9 +120,9 @@ def remarks(
         problem = LinkedProblem(policy)
         sources = read_linked(data_path, problem, further)
         return linked_warnings(sources, problem)
-    table = policy.tables.read_original(data_path).table
-    of_table = (*input_warnings(table, policy.model), *population_warnings(policy.tables))
-    return [*of_table, *of_cells(table, policy)]
+    source = policy.tables.read_original(data_path)
+    of_table = (*input_warnings(source.table, policy.model), *population_warnings(policy.tables))
+    return [*source.remarks, *of_table, *of_cells(source.table, policy)]
 
 
 def check(

@@ -347,6 +347,13 @@ def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_pa
     assert "rename" not in done.err
 
 
+def test_a_check_says_which_rows_of_nobody_are_left_out(tmp_path, shoal):
+    (tmp_path / "p.yaml").write_text(json.dumps(PAIRS))
+    (tmp_path / "t.csv").write_text("hh,m,age\n1,1,30\n1,2,30\n,,\n")
+    done = shoal("policy", "check", tmp_path / "p.yaml", tmp_path / "t.csv", status=0)
+    assert "1 row has no value" in done.err
+
+
 # Records that are counted although a column seems to number people.
 
 
