@@ -110,7 +110,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
             write_report(result, policy, run.report, Heading.of(released))
     certificate = result.certificate
     show_certificate(certificate, run.as_json)
-    for caveat in _caveats(result, original, is_stream):
+    for caveat in _caveats(result, asked, is_stream):
         say(f"shoal: {printable(caveat)}")
     if not run.as_json:
         say_found(summary(certificate), run.quiet)
@@ -137,8 +137,11 @@ def _check_outputs(asked: ReleaseRequest, run: options.Run, inputs: list[str | N
     )
 
 
-def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> Iterator[str]:
+def _caveats(result: "AuditResult", asked: ReleaseRequest, is_stream: bool) -> Iterator[str]:
     """What the audit could not look at."""
+    from shoal.connectors.ledger.layout import Chain
+
+    original = asked.original
     if original is not None and "presence" in result.certificate:
         yield (
             "rows are sorted by what they show: among people who are alike in their"
@@ -154,9 +157,13 @@ def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> It
             why = "nobody knows whose row is whose"
         yield f"{why}: {cells}, and people are not counted; give {_lacking(result, original)}"
     if result.certificate["counted"] == "rows":
+        chain = Chain(Path(str(asked.released)).parent.parent)
+        way_out = f"give {_lacking(result, original)}"
+        if chain.exists:
+            way_out = f"run 'shoal audit --ledger {chain.path}'"
         yield (
             "the release names no subjects, so rows were counted, not people; to count people,"
-            f" give {_lacking(result, original)}"
+            f" {way_out}"
         )
     if any(promise["holds"] is None for promise in result.certificate["promises"]):
         yield (

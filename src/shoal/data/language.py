@@ -42,7 +42,7 @@ def inflected(message: str, count: int) -> str:
     """A message in English alone, with the count in place of `{}`, and of `[one|many]` the form
     that goes with it.
     """
-    return _FORMS.sub(lambda forms: forms[1 if count == 1 else 2], message.format(count))
+    return _FORMS.sub(lambda forms: forms[1 if count == 1 else 2], message.replace("{}", str(count)))
 
 
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # Persian, Hindi and others need them

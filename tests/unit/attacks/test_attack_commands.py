@@ -141,7 +141,7 @@ def test_a_population_makes_the_risks_true_ones(folder):
     ("words", "said"),
     [
         ([], "give RELEASED, --policy and --original, or --ledger"),
-        (["--original", "patients.csv", "--person", "1", "--folds", "2"], "takes no --folds"),
+        (["--original", "patients.csv", "--person", "1", "--folds", "2"], "--folds cannot be used"),
         (["--original", "patients.csv", "--attack", "guessing"], "unknown"),
         (["--original", "patients.csv", "--attack", "population"], "population"),
     ],

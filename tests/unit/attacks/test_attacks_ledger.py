@@ -127,7 +127,7 @@ def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal)
 def test_what_a_ledger_has_itself_is_not_given(tmp_path, shoal, option):
     ledger = grown(tmp_path / "L", 1, 30)
     found = shoal("attack", "--ledger", ledger, *option, status=2)
-    assert f"--ledger: takes no {option[0]}" in found.err
+    assert f"{option[0]} cannot be used with --ledger" in found.err
 
 
 def test_a_policy_whose_thresholds_nobody_would_judge_is_refused(tmp_path):

@@ -140,7 +140,7 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
 
 def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal):
     columns = ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2"]
-    for words, said in ((OWN[:4], "give it with --original"), (columns, "takes no --others")):
+    for words, said in ((OWN[:4], "give it with --original"), (columns, "--others cannot be used")):
         found = shoal(*words, *OTHER, status=2)
         assert said in found.err
         assert len(found.err.splitlines()) == 1
