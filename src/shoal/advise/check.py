@@ -119,8 +119,7 @@ def remarks(
     """What a sound policy's data give reason to say before anything is published."""
     if policy.model.is_linked:
         problem = LinkedProblem(policy)
-        sources = read_linked(data_path, problem, further)
-        return linked_warnings(sources, problem)
+        return linked_warnings(read_linked(data_path, problem, further), problem)
     table = policy.tables.read_original(data_path).table
     of_table = (*input_warnings(table, policy.model), *population_warnings(policy.tables))
     return [*of_table, *of_cells(table, policy)]

@@ -13,7 +13,7 @@ from shoal.cli.progress import FAILS, answer, say, say_found, show_attacks, show
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import takes_no
 from shoal.errors import InputError
-from shoal.reports.text import history_summary, summary
+from shoal.reports.text import beside_lines, downstream_sentences, history_summary, summary
 from shoal.tables import request
 from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
 
@@ -119,8 +119,6 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     if not (run.as_json or run.quiet):
         _print_beside(certificate.get("beside"))
         if downstream:
-            from shoal.reports.text import downstream_sentences
-
             say(printable_lines(downstream_sentences(certificate["downstream"])))
     is_broken = policy.model.require_together and is_below(certificate)
     raise typer.Exit(0 if certificate.holds and not is_broken else 1)
@@ -214,8 +212,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     unfit = [one.flag for one in request.of_one_table(asked, run).values()]
     request.refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
     assert asked.released is not None
-    inputs = [asked.released, asked.original, *policy.files]
-    _check_outputs(asked, run, inputs)
+    _check_outputs(asked, run, [asked.released, asked.original, *policy.files])
     with shown(run.quiet) as progress:
         audit = audit_linked(asked.released, policy, asked.original, progress=progress)
     certificate = audit.certificate
@@ -275,8 +272,6 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:
-    from shoal.reports.text import beside_lines
-
     if found:
         say(printable_lines(beside_lines(found)))
 

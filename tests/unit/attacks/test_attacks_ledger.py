@@ -77,8 +77,7 @@ def test_signatures_leave_at_least_two_values(tmp_path):
     asked = invariant()
     append(tmp_path / "L", change(wearers(200, 1), "insert"), asked)
     append(tmp_path / "L", change(wearers(60, 2), "insert"), asked)
-    leaving = change(wearers(200, 1)[:40], "delete")
-    append(tmp_path / "L", leaving, asked)
+    append(tmp_path / "L", change(wearers(200, 1)[:40], "delete"), asked)
     found = shoal.audit_ledger(tmp_path / "L", attack=["intersection", "homogeneity"]).attacks
     together = found["intersection"]
     assert together["unlinked"]["attributes"]["activity"]["certain"]["share"] == 0

@@ -334,8 +334,7 @@ ORDERED, SWAPPED = ["house", "member"], ["member", "house"]
 def test_people_of_several_columns_are_found_again_in_whatever_order_policies_list_them():
     hospital, shop = released(40, 1)
     one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
-    other = (shop[0], *by_two(shop[2], SALES, SWAPPED))
-    found = together(one, other)
+    found = together(one, (shop[0], *by_two(shop[2], SALES, SWAPPED)))
     assert counted(found) == expected(placed(hospital, shop), 3)
 
 

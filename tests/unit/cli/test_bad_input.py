@@ -206,7 +206,7 @@ def test_text_that_floats_would_read_as_no_finite_number(refused, workplace, tex
 
 def test_person_without_a_number(refused, workplace):
     append_row(workplace, GOOD.replace(",P9,", ",,"))
-    refused("'patient'", "1 record without a subject", "row 601")
+    refused("'patient'", "1 record without a subject", "row 601", "in a database: where it is NULL")
 
 
 def test_findings_of_several_attributes_are_listed_together(refused, workplace):

@@ -42,7 +42,9 @@ def test_a_file_that_ends_early_is_noticed(length):
         unpacked(packed(STATE)[:length])
 
 
-@pytest.mark.parametrize("damage", [lambda it: it[:-1], lambda it: it + b"\n", lambda it: b"0" + it])
+@pytest.mark.parametrize(
+    "damage", [lambda it: it[:-1], lambda it: it + b"\n", lambda it: b"0" + it]
+)
 def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path, damage):
     checkpoint = Checkpoint(tmp_path)
     checkpoint.commit(STATE)

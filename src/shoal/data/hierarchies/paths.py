@@ -264,18 +264,17 @@ def values_without_leaf(
     if counts is None:
         numbers = [str(index + 1) for index in np.flatnonzero(unfit)]
         listed = ", ".join(numbers[:MOST_PLACES]) + (", ..." if len(numbers) > MOST_PLACES else "")
-        who = f"{_counted(distinct, 'distinct value', 'distinct values')} of {len(values)} (number {listed})"
+        who = f"{{}} distinct [value|values] of {len(values)} (number {listed})"
     else:
         count = int(np.asarray(counts)[unfit].sum())
-        held = "a value" if distinct == 1 else f"{distinct} distinct values"
-        who = f"{_counted(count, 'record has', 'records have')} {held} that"
+        who = f"{_counted(count, 'record has', 'records have')} [a value|{{}} distinct values] that"
     lost = tuple(np.asarray(values, dtype=object)[unfit])
     return [
         AttributeFinding(
             Fault.MISFIT,
             attribute,
             count,
-            f"{about(attribute)}{who} {inflected(rule.unmatched_message, distinct)}",
+            about(attribute) + inflected(f"{who} {rule.unmatched_message}", distinct),
             lost,
         )
     ]
