@@ -162,8 +162,8 @@ def _numbers(
     findings: list[AttributeFinding] = []
     bad = ~np.isfinite(values) & ~missing
     empty = np.array([not cell for cell in column.cells], dtype=bool) & bad
-    what, remedy = "with an empty cell", "add \"\" to 'missing_values', or fill it"
-    findings += findings_about(column, empty, what, remedy)
+    filled = "add \"\" to 'missing_values', or fill it"
+    findings += findings_about(column, empty, "with an empty cell", filled)
     bad &= ~empty
     if bad.any():
         is_text = np.isnan(values[bad]).any()

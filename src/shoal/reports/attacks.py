@@ -453,7 +453,7 @@ def _linked(found: Findings) -> Iterator[Row]:
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
         sentence = gettext(
-            "whoever has a list of the population, judged by the {source}, names them rightly",
+            "whoever has a list of the population, judged by the {source}, names them correctly",
             source=around["source"],
         )
         asked = {"measure": "marketer", "among": gettext("records"), "attack": "population"}
@@ -508,7 +508,7 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
         near = _near(one)
         label = gettext("guessing {name}", name=name)
         sentence = gettext(
-            "whoever knows all that others could know of them guesses their {name}{near} rightly",
+            "whoever knows all that others could know of them guesses their {name}{near} correctly",
             name=name,
             near=near,
         )
@@ -579,8 +579,8 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
     above = 100 * max(share or 0, 0)
     right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{above:.0f}")
     sentence = gettext(
-        "{right} of 100 {counted}: whoever knows what others could know tells rightly whether they"
-        " are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100 more"
+        "{right} of 100 {counted}: whoever knows what others could know tells correctly whether"
+        " they are in the release; tossing a coin, 50 of 100. Among those in it, {more} of 100 more"
         " are taken to be in it than among others",
         counted=counted,
         right=right,
