@@ -85,7 +85,8 @@ def test_other_promises_hold_inside_old_classes_so_values_remain_too():
     asked = copy.deepcopy(SALES)
     asked["promises"].append({"model": "l-diversity", "attribute": "diagnosis", "l": 2})
     hospital, shop = published(1, asked=asked)
-    found = together(hospital, shop[0].data, asked, shop[2], same=["disease=diagnosis"])
+    judged = shop[0].data, asked, shop[2]
+    found = together(hospital, judged, same=["disease=diagnosis"])
     assert found["holds"]
     assert found["attributes"][0]["asked"] == 2
 
