@@ -703,8 +703,8 @@ class HierarchyMaker(Protocol):
 
     kind: ClassVar[str]
     unmatched_message: ClassVar[str]
-    """What is wrong with values that don't fit and a remedy, worded to follow `3 distinct values
-    `.
+    """What is wrong with values that don't fit and a remedy, worded to follow both `1 record has a
+    value that ` and `9 records have 2 distinct values that `, such as `[is|are] odd`.
     """
 
     @classmethod

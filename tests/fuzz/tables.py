@@ -78,8 +78,7 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
         outcome.add("publish: withholds its own release", str(broken))
         return outcome
     released = Table.read(Path(out).read_text(encoding="utf-8"))
-    match = match_of(released, case.table)
-    verdict = judge(policy, released, case.table, match)
+    verdict = judge(policy, released, case.table, match_of(released, case.table))
     outcome.require(verdict.holds, "checker: release breaks a promise", str(verdict))
     compare(outcome, "publish", published.certificate, verdict)
     by_rows = judge(policy, released)

@@ -44,8 +44,7 @@ def begun(tmp_path_factory):
 def world(begun, tmp_path):
     """The same, in a folder of its own."""
     shutil.copytree(begun.folder, tmp_path / "world")
-    content = json.loads(json.dumps(begun.content))
-    return World(tmp_path / "world", content)
+    return World(tmp_path / "world", json.loads(json.dumps(begun.content)))
 
 
 def run(world, dies: str | None = None) -> dict[str, int]:

@@ -27,8 +27,7 @@ pytest.importorskip(
 @pytest.fixture
 def shop(folder):
     purchases.generate(ROWS, 2).write_csv(folder / "p.csv")
-    frame = purchases.generate(ROWS, 2)
-    frame.write_ndjson(folder / "p.jsonl")
+    purchases.generate(ROWS, 2).write_ndjson(folder / "p.jsonl")
     (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     return folder
 

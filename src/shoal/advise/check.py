@@ -118,8 +118,7 @@ def remarks(
     """What a sound policy's data give reason to say before anything is published."""
     if policy.model.is_linked:
         problem = LinkedProblem(policy)
-        sources = read_linked(data_path, problem, further)
-        return linked_warnings(sources, problem)
+        return linked_warnings(read_linked(data_path, problem, further), problem)
     source = policy.tables.read_original(data_path)
     of_table = (*input_warnings(source.table, policy.model), *population_warnings(policy.tables))
     return [*source.remarks, *of_table, *of_cells(source.table, policy)]

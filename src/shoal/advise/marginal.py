@@ -290,6 +290,5 @@ def lattice_walk(
     """
     asked = Policy.of(policy, read)
     asked.require_global("levels: there are none to walk")
-    table = asked.tables.read_source(source, progress)
-    bound = bound_table(table, asked)
+    bound = bound_table(asked.tables.read_source(source, progress), asked)
     return LatticeWalk(*bound.method_input(), bound.problem)

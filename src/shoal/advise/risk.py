@@ -231,8 +231,7 @@ def linked_risk(tables: LinkedTables, k: int | None, progress: Progress = no_pro
     sizes, counts = np.unique(fewest, return_counts=True)
 
     def lone(knows: Callable[[str], bool]) -> int:
-        labels = view_of(tables, knows).knowing_all.labels
-        return int((np.bincount(labels) == 1).sum())
+        return int((np.bincount(view_of(tables, knows).knowing_all.labels) == 1).sum())
 
     alone, without = {}, {}
     for number, name in enumerate(names):

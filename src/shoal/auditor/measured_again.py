@@ -40,8 +40,8 @@ from shoal.privacy.population import NEEDS_ORDER
 
 NAME = "measured again"
 RELEASED_IN_PARTS = {
-    "stream": "'shoal audit --original SOURCE --trace FILE'",
-    "republish": "'shoal audit --ledger'",
+    "stream": "'shoal audit RELEASED -p POLICY --original SOURCE --trace FILE'",
+    "republish": "'shoal audit --ledger LEDGER'",
 }
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
 COUNTS_VALUES = ("l-diversity", "k-l-diversity", "p-sensitive-k-anonymity")

@@ -175,8 +175,7 @@ def verify_by(
     rows = None if trace is None else traced_rows(trace)
     memory = room_for(path, original) if stated.at("linked") is None else None
     reader = Reader(policy, original, verb, named.ok is not False, memory, rows)
-    checks = [*_checks(stated, path, reader, named, progress), signature]
-    return [*stated.grave, *checks]
+    return [*stated.grave, *_checks(stated, path, reader, named, progress), signature]
 
 
 def _checks(

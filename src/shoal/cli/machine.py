@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import listed, say, shown
-from shoal.data.option import option
+from shoal.data.option import MOST, option
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.options import REPLACE
 
@@ -98,8 +98,6 @@ def _comparators(shown: bool) -> str:
 def _limits(parameter: dict[str, Any]) -> str:
     if parameter["choices"]:
         return f"[{'|'.join(str(c) for c in parameter['choices'] if c != '')}] "
-    from shoal.data.option import MOST
-
     low, high = parameter["low"], parameter["high"]
     ends = ["" if end in (None, MOST) else end for end in (low, high)]
     return "" if ends == ["", ""] else f"[{ends[0]}..{ends[1]}] "

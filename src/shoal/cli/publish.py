@@ -24,7 +24,7 @@ from shoal.cli.progress import (
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import takes_no
 from shoal.errors import InputError
-from shoal.reports.text import history_summary, summary
+from shoal.reports.text import beside_lines, downstream_sentences, history_summary, summary
 from shoal.tables import request
 from shoal.tables.request import (
     AttackCommand,
@@ -240,7 +240,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
             write_report(result, policy, run.report, Heading.of(released))
     certificate = result.certificate
     show_certificate(certificate, run.as_json)
-    for caveat in _caveats(result, original, is_stream):
+    for caveat in _caveats(result, asked, is_stream):
         say(f"shoal: {printable(caveat)}")
     if not run.as_json:
         say_found(summary(certificate), run.quiet)
@@ -249,8 +249,6 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     if not (run.as_json or run.quiet):
         _print_beside(certificate.get("beside"))
         if downstream:
-            from shoal.reports.text import downstream_sentences
-
             say(printable_lines(downstream_sentences(certificate["downstream"])))
     is_broken = policy.model.require_together and is_below(certificate)
     raise typer.Exit(0 if certificate.holds and not is_broken else 1)
@@ -267,8 +265,11 @@ def _check_outputs(asked: ReleaseRequest, run: options.Run, inputs: list[str | N
     )
 
 
-def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> Iterator[str]:
+def _caveats(result: "AuditResult", asked: ReleaseRequest, is_stream: bool) -> Iterator[str]:
     """What the audit could not look at."""
+    from shoal.connectors.ledger.layout import Chain
+
+    original = asked.original
     if original is not None and "presence" in result.certificate:
         yield (
             "rows are sorted by what they show: among people who are alike in their"
@@ -284,9 +285,13 @@ def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> It
             why = "nobody knows whose row is whose"
         yield f"{why}: {cells}, and people are not counted; give {_lacking(result, original)}"
     if result.certificate["counted"] == "rows":
+        chain = Chain(Path(str(asked.released)).parent.parent)
+        way_out = f"give {_lacking(result, original)}"
+        if chain.exists:
+            way_out = f"run 'shoal audit --ledger {chain.path}'"
         yield (
             "the release names no subjects, so rows were counted, not people; to count people,"
-            f" give {_lacking(result, original)}"
+            f" {way_out}"
         )
     if any(promise["holds"] is None for promise in result.certificate["promises"]):
         yield (
@@ -337,8 +342,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     unfit = [one.flag for one in request.of_one_table(asked, run).values()]
     request.refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
     assert asked.released is not None
-    inputs = [asked.released, asked.original, *policy.files]
-    _check_outputs(asked, run, inputs)
+    _check_outputs(asked, run, [asked.released, asked.original, *policy.files])
     with shown(run.quiet) as progress:
         audit = audit_linked(asked.released, policy, asked.original, progress=progress)
     certificate = audit.certificate
@@ -398,8 +402,6 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
 
 
 def _print_beside(found: Mapping[str, Any] | None) -> None:
-    from shoal.reports.text import beside_lines
-
     if found:
         say(printable_lines(beside_lines(found)))
 

@@ -279,8 +279,7 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
     with table_errors(path, PARQUET, f"file '{path}'"):
         require_unfolded([path], ".parquet", f"file '{path}'")
-        schema = pl.read_parquet_schema(path)
-        plain(without_records(schema), f"file '{path}'")
+        plain(without_records(pl.read_parquet_schema(path)), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
 

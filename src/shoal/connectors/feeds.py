@@ -59,6 +59,13 @@ LOOKED_AT, MOST_LOOKED_AT, LONGEST_LOOKED_AT = 2_000, 100, 100
 """Records of a piece, fields and characters of dropped fields that may number people."""
 
 
+DROP_OTHERS = (
+    "add 'other: drop' to the policy; a stream that was begun without 'other' and has not ended"
+    " resumes with it, and takes these records where they are appended; else publish them by a new"
+    " stream"
+)
+NEW_STREAM = f"publish these records by a new stream, which takes all fields of its first ({TWICE})"
+
 ANY_FIELDS = Fields()
 
 
@@ -450,15 +457,12 @@ def rows_of_json(
             bad.append((at, "is not a JSON object"))
             continue
         unknown = found.keys() - known
-        if fields.drops and dropped is not None and len(dropped) < MOST_FIELDS:
+        is_dropped = fields.other == "drop"
+        if is_dropped and dropped is not None and len(dropped) < MOST_FIELDS:
             dropped |= {name for name in unknown if typed.is_text(name)}
-        if unknown and not fields.drops:
+        if unknown and not is_dropped:
             lack = "which neither the first record nor the policy has"
-            remedy = (
-                "add 'other: drop' to the policy; a stream that was begun without 'other' and has"
-                " not ended resumes with it, and takes these records where they are appended; else"
-                " publish them by a new stream"
-            )
+            remedy = NEW_STREAM if fields.other == "plain" else DROP_OTHERS
             bad.append((at, f"has {_listed(unknown)}, {lack}; {remedy}"))
         elif fields.needed - found.keys():
             bad.append((at, f"lacks {_listed(fields.needed - found.keys())}"))

@@ -343,8 +343,7 @@ class Recoding:
         parameters = method.get("parameters", {})
         share = parameters.get("suppression")
         limit = None if share is None else int(Fraction(str(share)) * records)
-        statistics = method.get("search_statistics", {})
-        return cls(method["name"], parameters, statistics, limit)
+        return cls(method["name"], parameters, method.get("search_statistics", {}), limit)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ class PromiseReport(TypedDict):
     above: NotRequired[Share | None]
     kind: NotRequired[str]
     to: NotRequired[str]
+    estimator: NotRequired[str]
 
 
 class ColumnReport(TypedDict):

@@ -161,6 +161,10 @@ def _numbers(
     values = parse_numbers(column.cells)
     findings: list[AttributeFinding] = []
     bad = ~np.isfinite(values) & ~missing
+    empty = np.array([not cell for cell in column.cells], dtype=bool) & bad
+    filled = "add \"\" to 'missing_values', or fill it"
+    findings += findings_about(column, empty, "with an empty cell", filled)
+    bad &= ~empty
     if bad.any():
         is_text = np.isnan(values[bad]).any()
         kind = "with text that is" if is_text else "with infinity, which is"
@@ -403,7 +407,8 @@ def encode_subjects(
 def without_subject(column: Column, no_names: Sequence[str]) -> list[AttributeFinding]:
     """A finding where cells of the column that names the person name nobody."""
     missing = is_nobody(column.texts, no_names)
-    return findings_about(column, missing, "without a subject", "give every record its person")
+    remedy = "give every record its person (in a database: where it is NULL or blank)"
+    return findings_about(column, missing, "without a subject", remedy)
 
 
 def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[AttributeFinding]]:

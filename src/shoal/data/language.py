@@ -47,7 +47,8 @@ def inflected(message: str, count: int) -> str:
     """A message in English alone, with the count in place of `{}`, and of `[one|many]` the form
     that goes with it.
     """
-    return _FORMS.sub(lambda forms: forms[1 if count == 1 else 2], message.format(count))
+    said = message.replace("{}", str(count))
+    return _FORMS.sub(lambda forms: forms[1 if count == 1 else 2], said)
 
 
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # Persian, Hindi and others need them

@@ -349,11 +349,10 @@ def check_together(what: str, options: Mapping[str, Option], given: Mapping[str,
 
 
 def takes_no(what: str, beside: Sequence[str]) -> InputError:
-    """That options are not for what is asked of a verb."""
-    return InputError(
-        f"{what}: takes no {' and no '.join(beside)}; leave out what belongs to another"
-        f" {what.split()[0]}"
-    )
+    """That options are not for what is asked of a verb. what: the verb, and an option of it."""
+    verb, _, asked = what.partition(" ")
+    place = asked if asked.startswith("without ") else f"with {asked}"
+    return InputError(f"{verb}: {' and '.join(beside)} cannot be used {place}")
 
 
 def with_keywords(

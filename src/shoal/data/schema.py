@@ -180,14 +180,14 @@ RECORD_LINES = 100
 class Fields:
     """What a policy says of the records of a feed, whatever the first of them has.
 
-    named: the columns that it names. needed: those without which a record is set aside. drops:
-    whether it drops all others. people: those that name the person. record_lines: how many lines a
+    named: the columns that it names. needed: those without which a record is set aside. other: what
+    it does with all others. people: those that name the person. record_lines: how many lines a
     record of CSV may have.
     """
 
     named: tuple[str, ...] = ()
     needed: frozenset[str] = frozenset()
-    drops: bool = False
+    other: str | None = None
     people: frozenset[str] = frozenset()
     record_lines: int = RECORD_LINES
 
@@ -195,7 +195,7 @@ class Fields:
         """The columns of a stream: those of its first record and, if that has any, the policy's."""
         if not set(first) & set(self.named):
             return first  # another table's policy
-        kept = [name for name in first if name in self.named or not self.drops]
+        kept = [name for name in first if name in self.named or self.other != "drop"]
         return kept + [name for name in self.named if name in self.needed and name not in first]
 
 

@@ -341,7 +341,8 @@ def _check_changes(
     strangers = (is_change & ~is_known).arg_true().to_numpy()
     if len(strangers):
         what = "increment: updates or deletions of people who are not in the table"
-        findings.append(counted_records(what, strangers, "leave them out"))
+        remedy = "correct their ids, or leave them out; a deletion that is left out deletes nobody"
+        findings.append(counted_records(what, strangers, remedy))
     InputError.raise_for(findings)
 
 

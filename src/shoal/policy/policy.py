@@ -464,8 +464,8 @@ class Policy(Figures):
         people = self.model.subject_columns
         needed = {n for n, a in declared.items() if a.role in SHOWN or a.pseudonym or n in people}
         named = frozenset(people)
-        drops, lines = self.model.other == "drop", self.model.read.record_lines
-        return Fields(tuple(declared), frozenset(needed), drops, named, lines)
+        other, lines = self.model.other, self.model.read.record_lines
+        return Fields(tuple(declared), frozenset(needed), other, named, lines)
 
     @property
     def no_values(self) -> frozenset[str]:

@@ -99,8 +99,7 @@ def table_frequencies(
     if column.in_table is not None:
         return column.in_table
     labels = np.where((table.labels >= 0) | everybody, 0, -1)
-    whole_table = Classes(labels, 1, table.subjects, table.sensitive)
-    counts = counts_of(whole_table, column)
+    counts = counts_of(Classes(labels, 1, table.subjects, table.sensitive), column)
     frequencies = np.zeros(max(column.values, 1), dtype=np.int64)
     frequencies[counts.value] = counts.count
     return frequencies

@@ -205,8 +205,7 @@ class Starring:
     def _holds(self, frame: pl.DataFrame) -> bool:
         """Whether readers of the frame find every promise kept."""
         released, problem = Table(frame), self.bound.asked
-        truth = Truth(self.table, self.bound.encoded)
-        release = read_release(released, problem, truth)
+        release = read_release(released, problem, Truth(self.table, self.bound.encoded))
         reports = promise_reports(problem, release, released)
         return all(report["holds"] for report in reports)
 

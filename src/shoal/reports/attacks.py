@@ -448,7 +448,7 @@ def _linked(found: Findings) -> Iterator[Row]:
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
         sentence = gettext(
-            "whoever has a list of the population, judged by the {source}, names them rightly",
+            "whoever has a list of the population, judged by the {source}, names them correctly",
             source=around["source"],
         )
         asked = {"measure": "marketer", "among": gettext("records"), "attack": "population"}
@@ -503,7 +503,7 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
         near = _near(one)
         label = gettext("guessing {name}", name=name)
         sentence = gettext(
-            "whoever knows all that others could know of them guesses their {name}{near} rightly",
+            "whoever knows all that others could know of them guesses their {name}{near} correctly",
             name=name,
             near=near,
         )
@@ -574,7 +574,7 @@ def _member(found: Findings, counted: str) -> Iterator[Row]:
     above = 100 * max(share or 0, 0)
     right, more = ("–", "–") if share is None else (f"{50 + 50 * share:.0f}", f"{above:.0f}")
     sentence = gettext(
-        "{right} % of {counted}: whoever knows what others could know tells rightly whether they"
+        "{right} % of {counted}: whoever knows what others could know tells correctly whether they"
         " are in the release; tossing a coin, 50 %. The answer “is in it” is {more} points more"
         " frequent for those who are in it than for those who are not",
         counted=counted,

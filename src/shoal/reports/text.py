@@ -34,6 +34,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         elif _is_by_release(certificate):
             found = "checked in each release"
         over += " with households" if promise.get("households") else ""
+        over += f" by {promise['estimator']}" if promise.get("estimator") else ""
         asked = f"{promise['model']}{over}: asked {promise['asked']}"
         lines.append(f"{asked}, {found}: {_verdict(promise['holds'])}")
     many = f"{records['out']} records, {records['suppressed']} suppressed"

@@ -197,7 +197,7 @@ def packed(state: dict[str, Any]) -> bytes:
 def unpacked(content: bytes) -> dict[str, Any]:
     """What `packed` was given; raises ValueError where a byte is not as it was written."""
     checksum, head, rest = content.split(b"\n", 2)
-    if int(checksum) != zlib.crc32(head):
+    if checksum != str(zlib.crc32(head)).encode():
         raise ValueError("the head is damaged")
     described = json.loads(head)
     if described["format"] not in (FORMAT, EARLIER):
@@ -219,6 +219,8 @@ def unpacked(content: bytes) -> dict[str, Any]:
             state[name] = pl.read_ipc(io.BytesIO(part))
         else:
             state[name] = np.frombuffer(part, dtype=entry["array"]).reshape(entry["shape"]).copy()
+    if len(rest) != at:
+        raise ValueError("something follows the last entry")
     if described["format"] == EARLIER and "gate/known" in state:
         # its gate stood apart and counted for itself
         state["core/known"] = state.pop("gate/known")

@@ -43,8 +43,7 @@ def stream_partitions(
     partitions = kafka.partitions_of_topic(options.source)
     _require_fit(request, partitions)
     with closing(Group(options.source, options.sink)) as group:
-        shared = _shared_stream(request, group, partitions)
-        share = Share(request, group, shared, clock)
+        share = Share(request, group, _shared_stream(request, group, partitions), clock)
         with share.leaving():
             share.work(progress)
         return share.certified()

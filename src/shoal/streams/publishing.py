@@ -342,7 +342,7 @@ def check_terms(
     if not known:
         differs = (
             "one hash of the policy, the full paths of checkpoint and outputs, and the versions of"
-            " Shoal and Polars, which does not say what of them differs"
+            " Shoal and Polars (the hash cannot say which of these differs)"
         )
         if other:
             differs = " and ".join(f"other {one}" for one in other)

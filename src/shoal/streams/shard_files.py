@@ -174,12 +174,10 @@ class Splitter:
         _require_unchanged(file)
         frame = pl.concat([piece.frame.select(self.names) for piece in pieces])
         place = np.concatenate([piece.position for piece in pieces])
-        people = self.request.policy.tables.with_person(Table(frame)).frame
-        shard = self.sharding.of(people)
+        shard = self.sharding.of(self.request.policy.tables.with_person(Table(frame)).frame)
         order = np.argsort(shard, kind="stable")
         path = new_file(self.folder)
-        sorted_frame = frame.with_columns(pl.Series(PLACE, place))[order]
-        sorted_frame.write_ipc(path)
+        frame.with_columns(pl.Series(PLACE, place))[order].write_ipc(path)
         counts = np.bincount(shard, minlength=self.sharding.shards).tolist()
         bad = tuple(one for piece in pieces for one in piece.bad)
         types = {name: str(kind) for name, kind in frame.schema.items()}

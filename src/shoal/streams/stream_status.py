@@ -407,6 +407,7 @@ class StatusWriter:
             },
             "mostly_aside": counters.mostly_aside and counters.mostly_aside + self.last_aside,
             "dropped": counters.dropped,
+            "new_fields": len(counters.new_fields),
             "clusters": counters.clusters,
             "loss": counters.mean_loss,
             "wait": {
@@ -423,13 +424,15 @@ class StatusWriter:
 
 @contextmanager
 def refusals_noted(folder: Path) -> Iterator[None]:
-    """Notes in the status that an earlier run left why this one does not go on."""
+    """Notes in the status that a killed run left why this one does not go on; one that was stopped
+    stays as it was left.
+    """
     try:
         yield
     except ShoalError as refused:
         with suppress(OSError, *UNREADABLE):
             content = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            if content["state"] in (RUNNING, STOPPED):
+            if content["state"] == RUNNING:
                 content |= {"state": FAILED, "error": " ".join(refused.said)}
                 content["log"]["events"].append({"at": time.time(), "kind": FAILED})
                 write_status(folder, content)
@@ -450,6 +453,7 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
         ),
         "stream_waiting_records": ("Records that wait.", waiting),
         "stream_unfiled_records": ("Published rows that wait for a file of the folder.", unfiled),
+        "stream_new_fields": ("Fields that came later and are dropped.", status.get("new_fields")),
         "stream_state": ("1 for the state that the stream is in.", states),
         "stream_holds": ("Whether every release keeps every promise.", float(verdict["holds"])),
         "stream_releases_total": ("Releases.", verdict["releases"]),

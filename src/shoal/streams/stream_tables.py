@@ -197,5 +197,4 @@ def _kept(session: Session, table: TableName) -> _Kept | None:
 
 def _digest(frame: pl.DataFrame) -> int:
     """The sum of a hash of each numbered row, so that rows may come in steps."""
-    hashes = frame.hash_rows(seed=0).to_numpy()
-    return int(hashes.sum(dtype=np.uint64))
+    return int(frame.hash_rows(seed=0).to_numpy().sum(dtype=np.uint64))

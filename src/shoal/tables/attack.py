@@ -283,8 +283,7 @@ def replay_of(
     def candidates(published: np.ndarray) -> list[np.ndarray]:
         asked = _Refusing(problem.required_k or 1)
         # in the scale of the whole table
-        matrix = encoded.take(np.sort(originals[published])).matrix()
-        method.partition(matrix, asked, rng)
+        method.partition(encoded.take(np.sort(originals[published])).matrix(), asked, rng)
         return asked.candidates
 
     def stays_whole(published: np.ndarray, name: str, assigned: np.ndarray) -> np.ndarray:

@@ -73,8 +73,7 @@ def by_twins(
     costs = costs_of(matrix)
     units, left = _units(matrix, values, m, costs, rng)
     chosen = units[np.arange(len(units)), _middle(matrix, units)]
-    part = PartPromises(promises, chosen, matrix.records)
-    found = search(matrix.take(chosen), part)
+    found = search(matrix.take(chosen), PartPromises(promises, chosen, matrix.records))
     labels = _dealt(matrix, units, values[chosen], found, costs)
     _join(labels, left, matrix, promises.closeness)
     polished = _polished(matrix, Partition.of(labels), values, promises.k, rng)

@@ -219,8 +219,7 @@ def test_a_larger_k_is_recommended_where_it_loses_less():
 
 def test_words_are_compared_as_they_are_published(sample_table):
     words = {"quasi": ["age"], "other": "drop", "k": 10, "methods": ["mondrian"], "ks": [10]}
-    found = front_door.compare(sample_table, **words)
-    (row,) = found.rows
+    (row,) = front_door.compare(sample_table, **words).rows
     release = front_door.publish(sample_table, quasi=["age"], other="drop", k=10, method="mondrian")
     assert row.loss == release.certificate["utility"]["gcp"]
     with pytest.raises(InputError, match="needs a policy for a file"):

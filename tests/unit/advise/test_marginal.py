@@ -85,8 +85,7 @@ def test_what_cannot_be_left_out_says_why():
 
 def test_the_share_of_exact_cells():
     attributes = {name: POLICY["attributes"][name] for name in ("patient", "sex")}
-    found = shoal.marginal(FRAME, POLICY | {"attributes": attributes})
-    (price,) = found.columns
+    (price,) = shoal.marginal(FRAME, POLICY | {"attributes": attributes}).columns
     assert (price.exact, price.loss, price.others) == (1.0, 0.0, None)
     assert price.why_not is not None
 

@@ -125,8 +125,7 @@ def compare_with_page(section: str, proposal: shoal.Proposal) -> None:
 
 @pytest.mark.parametrize("section", TABLES)
 def test_real_tables_get_the_roles_that_the_page_shows(section, data_folder):
-    frame = TABLES[section](data_folder)
-    compare_with_page(section, shoal.propose_policy(frame))
+    compare_with_page(section, shoal.propose_policy(TABLES[section](data_folder)))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -155,8 +155,7 @@ def test_kinds_missing_values_and_how_cells_are_written():
 
 def test_the_command_prints_counts_and_no_cell(tmp_path, capsys):
     table = tmp_path / "t.csv"
-    frame = people().with_columns(pl.lit("canary").alias("sex"))
-    frame.write_csv(table, separator=";")
+    people().with_columns(pl.lit("canary").alias("sex")).write_csv(table, separator=";")
     assert status_of(["profile", str(table), "--qi", "age,zip", "--k", "5", "-q"]) == 0
     shown = capsys.readouterr().out
     assert "360 rows, 5 columns; utf-8, delimiter ';'" in shown

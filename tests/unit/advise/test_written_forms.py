@@ -243,8 +243,7 @@ def test_numbers_that_are_read_by_words_are_published_as_numbers(tmp_path):
 def test_publish_warns_of_sensitive_numbers_as_text_where_closeness_depends_on_it():
     frame = pl.DataFrame({"age": [i % 40 for i in range(N)], "lab": [f"{i}.5" for i in range(N)]})
     words = {"quasi": "age", "sensitive": "lab", "k": 10}
-    close = shoal.Policy.from_columns(frame, **words, t=0.5)
-    (said,) = said_of_labels(frame, close)
+    (said,) = said_of_labels(frame, shoal.Policy.from_columns(frame, **words, t=0.5))
     assert said.text.startswith("attribute 'lab': has no type, so any two values are equally far")
     assert "say 'type: number'" in said.text
     assert not said_of_labels(frame, shoal.Policy.from_columns(frame, **words, l=2))

@@ -141,7 +141,7 @@ def test_a_population_makes_the_risks_true_ones(folder):
     ("words", "said"),
     [
         ([], "give RELEASED, --policy and --original, or --ledger"),
-        (["--original", "patients.csv", "--person", "1", "--folds", "2"], "takes no --folds"),
+        (["--original", "patients.csv", "--person", "1", "--folds", "2"], "--folds cannot be used"),
         (["--original", "patients.csv", "--attack", "guessing"], "unknown"),
         (["--original", "patients.csv", "--attack", "population"], "population"),
     ],
@@ -291,7 +291,7 @@ def test_a_number_is_guessed_within_a_part_of_its_range_and_compared_with_strang
     right = {"b": {"member": SHARE, "control": None}}
     (row, *_) = rows_of(found_by(inference={"pay": GUESSED | {"attackers": right} | within}))
     assert "50 % of people: whoever knows all that others could know" in row.says
-    assert "guesses their pay, give or take 5 % of its range, rightly" in row.says
+    assert "guesses their pay, give or take 5 % of its range, correctly" in row.says
     guesses = {"attackers": {"b": {"member": SHARE, "control": SHARE}}, "best": "b"}
 
     def words(name, certain, gain, more):

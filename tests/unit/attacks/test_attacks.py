@@ -18,6 +18,7 @@ from shoal.errors import InputError
 from shoal.policy.policy import Policy
 from shoal.privacy.reidentification import individual_risk
 from shoal.reports.attacks import rows_of
+from shoal.reports.text import summary
 
 THREE = ("inference", "skewness", "homogeneity")
 AGE_AND_D = {"age": AGE, "d": {"role": "sensitive"}}
@@ -490,6 +491,7 @@ def test_uniques_of_the_population_are_estimated_as_by_the_promise(estimator):
     assert 0 < expected < 1
     assert found["uniques"] == pytest.approx(expected, abs=6e-5)
     assert found["estimator"] == (estimator or "pitman")
+    assert f"population-uniqueness by {found['estimator']}: asked 1" in summary(certificate)
 
 
 FIVE = pl.DataFrame({"age": [1, 2, 5, 6, 7], "d": list("xyxyx")})

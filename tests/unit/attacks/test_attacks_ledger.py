@@ -77,8 +77,7 @@ def test_signatures_leave_at_least_two_values(tmp_path):
     asked = invariant()
     append(tmp_path / "L", change(wearers(200, 1), "insert"), asked)
     append(tmp_path / "L", change(wearers(60, 2), "insert"), asked)
-    leaving = change(wearers(200, 1)[:40], "delete")
-    append(tmp_path / "L", leaving, asked)
+    append(tmp_path / "L", change(wearers(200, 1)[:40], "delete"), asked)
     found = shoal.audit_ledger(tmp_path / "L", attack=["intersection", "homogeneity"]).attacks
     together = found["intersection"]
     assert together["unlinked"]["attributes"]["activity"]["certain"]["share"] == 0
@@ -127,7 +126,7 @@ def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal)
 def test_what_a_ledger_has_itself_is_not_given(tmp_path, shoal, option):
     ledger = grown(tmp_path / "L", 1, 30)
     found = shoal("attack", "--ledger", ledger, *option, status=2)
-    assert f"--ledger: takes no {option[0]}" in found.err
+    assert f"{option[0]} cannot be used with --ledger" in found.err
 
 
 def test_a_policy_whose_thresholds_nobody_would_judge_is_refused(tmp_path):

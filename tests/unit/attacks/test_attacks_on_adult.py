@@ -116,8 +116,7 @@ def found(adult, data_folder):
     @cache
     def attacked(case):
         policy = policies[case]()
-        released = shoal.publish(adult, policy).data
-        return attack(released, policy, adult)["attacks"]
+        return attack(shoal.publish(adult, policy).data, policy, adult)["attacks"]
 
     return attacked
 

@@ -143,7 +143,7 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
 
 def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal):
     columns = ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2"]
-    for words, said in ((OWN[:4], "give it with --original"), (columns, "takes no --others")):
+    for words, said in ((OWN[:4], "give it with --original"), (columns, "--others cannot be used")):
         found = shoal(*words, *OTHER, status=2)
         assert said in found.err
         assert len(found.err.splitlines()) == 1
@@ -337,8 +337,7 @@ ORDERED, SWAPPED = ["house", "member"], ["member", "house"]
 def test_people_of_several_columns_are_found_again_in_whatever_order_policies_list_them():
     hospital, shop = released(40, 1)
     one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
-    other = (shop[0], *by_two(shop[2], SALES, SWAPPED))
-    found = together(one, other)
+    found = together(one, (shop[0], *by_two(shop[2], SALES, SWAPPED)))
     assert counted(found) == expected(placed(hospital, shop), 3)
 
 

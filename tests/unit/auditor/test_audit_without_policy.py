@@ -99,9 +99,9 @@ AGE = "--column quasi=age --k 2"
         (f"{AGE} --column sensitive=:l=2", "name one as sensitive"),
         (f"{AGE} --column sensitive=disease:l=two", "needs one whole number as l"),
         (f"{AGE} --column sensitive=disease:l=2,x:l=3", "needs one whole number"),
-        (f"{AGE} -p p.yaml", "takes no --policy"),
-        (f"{AGE} --original o.csv", "takes no --original"),
-        ("--column sensitive=x --k 2 -p p.yaml", "takes no --policy"),
+        (f"{AGE} -p p.yaml", "audit: --policy cannot be used with --column"),
+        (f"{AGE} --original o.csv", "--original cannot be used with --column"),
+        ("--column sensitive=x --k 2 -p p.yaml", "--policy cannot be used with --column"),
         ("", "needs RELEASED and --policy or --column"),
     ],
 )

@@ -626,6 +626,6 @@ def test_what_attacks_found_is_ranked_before_the_appendix_and_whole_in_it(releas
     places = [section.index(question) for question in (*WP216, "in the release?")]
     assert places == sorted(places)
     assert section.index("Attacks try") < section.index("<svg") < places[0]
-    assert "could know of them guesses their disease rightly" in section
+    assert "could know of them guesses their disease correctly" in section
     assert "Whiskers: intervals at 95 %" in section
     assert found.content["certificate"]["attacks"]["people"] > 200

@@ -87,8 +87,8 @@ def test_an_honest_release_of_every_verb_passes_beside_its_original(honest):
     again = checks["measured again"]
     assert again.ok is (True if honest.verb == "publish" else None)
     way_out = {
-        "stream": "'shoal audit --original SOURCE --trace FILE'",
-        "republish": "'shoal audit --ledger'",
+        "stream": "'shoal audit RELEASED -p POLICY --original SOURCE --trace FILE'",
+        "republish": "'shoal audit --ledger LEDGER'",
     }
     assert way_out.get(honest.verb, "") in again.text
     for kept in honest.folder.glob("ledger/policy.json"):
@@ -141,7 +141,7 @@ def test_a_source_with_records_that_its_stream_set_aside_fails_nothing(kind, tmp
     beside = ("-p", asked, "--original", source, "--trace", trace)
     assert shoal("audit", out, *beside, "-q").status == 0
     verified = shoal("verify", out, *beside, status=0)
-    assert "'shoal audit --original SOURCE --trace FILE'" in verified.out
+    assert "'shoal audit RELEASED -p POLICY --original SOURCE --trace FILE'" in verified.out
     # another source is still found out
     source.write_text(source.read_text().replace("p7", "p8"))
     assert shoal("verify", out, *beside, "-q").status == 1

@@ -206,7 +206,7 @@ def test_text_that_floats_would_read_as_no_finite_number(refused, workplace, tex
 
 def test_person_without_a_number(refused, workplace):
     append_row(workplace, GOOD.replace(",P9,", ",,"))
-    refused("'patient'", "1 record without a subject", "row 601")
+    refused("'patient'", "1 record without a subject", "row 601", "in a database: where it is NULL")
 
 
 def test_findings_of_several_attributes_are_listed_together(refused, workplace):
@@ -555,16 +555,16 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
     [
         (
             ("--ledger", "L", "--trace", "t.jsonl", "--downstream"),
-            "--ledger: takes no --trace and no --downstream",
+            "--trace and --downstream cannot be used with --ledger",
         ),
-        (("--ledger", "L", "--trace", "."), "audit --ledger: takes no --trace"),
+        (("--ledger", "L", "--trace", "."), "audit: --trace cannot be used with --ledger"),
         (
             ("--trace", ".", "--report", "r.html", "-o", "c.json"),
-            "takes no --output and no --report",
+            "--output and --report cannot be used",
         ),
         (
             ("patients.csv", "--trace", ".", "--k", "5"),
-            "audit --trace FOLDER: takes no RELEASED and no --k",
+            "audit: RELEASED and --k cannot be used with --trace FOLDER",
         ),
         (("patients.csv", "-p", "policy.yaml", "--trace", "t.jsonl"), "give it with --original"),
     ],

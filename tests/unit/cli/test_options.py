@@ -68,9 +68,9 @@ def test_the_bounds_of_an_option_are_those_of_the_command():
     [
         (("--colour", "green"), "--colour NAME 'green': is unknown; choose one of red, blue"),
         (("--width", "2"), "no output"),
-        (("--paper",), "draw without --output: takes no --paper; leave out what"),
-        (("--screen", "-o", "f"), "draw --screen: takes no --output; leave out what belongs to"),
-        (("--screen", "--paper", "-o", "f"), "draw --screen: takes no --output and no --paper;"),
+        (("--paper",), "draw: --paper cannot be used without --output"),
+        (("--screen", "-o", "f"), "draw: --output cannot be used with --screen"),
+        (("--screen", "--paper", "-o", "f"), "draw: --output and --paper cannot be used with"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(words, said):

@@ -83,8 +83,7 @@ def test_a_release_is_written_as_its_input_was(hospital, shoal):
 
 def test_its_audit_reads_it_by_the_same_policy(hospital, shoal):
     published(hospital, shoal)
-    result = shoal("audit", "out.csv", *BESIDE, "--json", status=0)
-    found = json.loads(result.out)
+    found = json.loads(shoal("audit", "out.csv", *BESIDE, "--json", status=0).out)
     assert found["faults"] == {"uncovered": 0, "changed": 0}
     assert found["utility"]["gcp"] is not None
 

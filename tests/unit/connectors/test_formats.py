@@ -31,8 +31,7 @@ ROWS = pl.DataFrame(
 
 
 def _write_orc(frame, path):
-    orc = pytest.importorskip("pyarrow.orc")
-    orc.write_table(frame.to_arrow(), path)
+    pytest.importorskip("pyarrow.orc").write_table(frame.to_arrow(), path)
 
 
 MAKERS = {".orc": _write_orc}

@@ -42,8 +42,7 @@ SOURCES = {
 def test_nan_in_a_file_with_types_counts_as_missing_and_is_said(kind, tmp_path, shoal):
     SOURCES[kind](tmp_path)
     source = tmp_path / (kind if "*" in kind else f"t.{kind}")
-    asked = policy("value", other="drop")
-    asked.save(tmp_path / "p.yaml")
+    policy("value", other="drop").save(tmp_path / "p.yaml")
     beside, trace = ("-p", tmp_path / "p.yaml"), tmp_path / "trace.jsonl"
     out, said = tmp_path / "o.csv", {"column 'age': 1 NaN counts as missing"}
     said |= {"column 'ill': 2 NaN count as missing"}

@@ -129,14 +129,21 @@ def test_all_faults_are_reported_at_once_and_no_message_tells_a_label():
             finding.count = 0
 
 
-def test_misfits_count_records_where_they_are_known():
-    values = np.array(["low", "<odd>", "<even>"], dtype=object)
-    (finding,) = values_without_leaf(Order(("low", "high")), "grade", values, np.array([1, 2, 3]))
-    assert finding.count == 5
-    assert finding.message.startswith(
-        "attribute 'grade': 5 records with 2 distinct values are not in the listed order"
-    )
-    assert finding.values == ("<odd>", "<even>")
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([1, 2, 3], "5 records have 2 distinct values that are not in the listed order; list them"),
+        ([1, 2, 0], "2 records have a value that is not in the listed order; list it too"),
+        ([1, 1, 0], "1 record has a value that is not in the listed order; list it too"),
+    ],
+)
+def test_misfits_count_records_where_they_are_known(counts, said):
+    values, held = np.array(["low", "<odd>", "<even>"], dtype=object), np.array(counts)
+    order, values = Order(("low", "high")), values[held > 0]
+    (finding,) = values_without_leaf(order, "grade", values, held[held > 0])
+    assert finding.count == sum(counts[1:])
+    assert finding.message.startswith(f"attribute 'grade': {said}")
+    assert finding.values == tuple(values[1:])
 
 
 def test_a_hierarchy_of_very_many_columns_is_refused_before_a_tree_is_grown():

@@ -177,7 +177,7 @@ def test_bins_are_in_order_of_number_and_hold_their_members(values):
 )
 def test_bins_refuse_what_is_no_number_or_outside_and_do_not_show_it(odd):
     with pytest.raises(
-        InputError, match=r"^1 distinct value of 2 \(number 2\) are not numbers or lie outside"
+        InputError, match=r"^1 distinct value of 2 \(number 2\) is not a number or lies outside"
     ) as refused:
         Bins.from_spec([0, 60]).make(texts("59.99", odd))
     assert not odd or f"'{odd}'" not in str(refused.value)

@@ -140,8 +140,7 @@ def test_findings_of_check_name_keywords(workplace):
     import polars as pl
 
     frame = pl.read_csv("patients.csv", infer_schema=False)
-    odd = frame.with_columns(age=pl.lit("31,5"))
-    found = shoal.check("policy.yaml", odd)
+    found = shoal.check("policy.yaml", frame.with_columns(age=pl.lit("31,5")))
     assert any("read={'decimal': ','}" in one.message for one in found)
     assert isinstance(found[0], AttributeFinding)
     assert found[0].kind in Fault

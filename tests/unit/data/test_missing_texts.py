@@ -173,6 +173,14 @@ def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, say
     assert str(refused.value).startswith(f"attribute 'a': {says}")
 
 
+def test_an_empty_cell_among_numbers_is_said_to_be_one():
+    attributes = {"a": {"role": "quasi", "type": "number"}}
+    policy = content_of(attributes, other="plain", missing_values=["n/a"])
+    frame = pl.DataFrame({"a": ["1", "", "n/a", "2"], "b": ["y"] * 4})
+    with pytest.raises(InputError, match=r"empty cell \(row 2\); add \"\" to 'missing_values'"):
+        shoal.publish(frame, policy)
+
+
 @pytest.mark.parametrize(("texts", "shown"), [(["n/a", ""], "*"), (["n/a", "n/a"], "n/a")])
 def test_a_class_that_mixes_texts_for_no_value_shows_the_mark(texts, shown):
     frame = pl.DataFrame({"q": ["a", "b"] * 4 + texts * 2, "s": ["x", "y"] * 6})

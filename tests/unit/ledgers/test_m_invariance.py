@@ -153,7 +153,7 @@ FLYING = pl.concat([FEW.head(1), FEW.tail(1).with_columns(activity=pl.lit("fly")
     [
         (
             change(wearers(3, 2), "delete"),
-            r"updates or deletions of people who are not in the table: 3 \(rows 1, 2, 3\)",
+            r"updates or deletions of people who are not in the table: 3 \(rows 1, 2, 3\); correct",
         ),
         (
             change(FEW, "insert"),
@@ -235,7 +235,10 @@ def test_signatures_have_as_many_values_as_l_diversity_asks_for(tmp_path):
 def test_a_quiet_audit_says_what_does_not_hold(folder, shoal):
     append(Path("L"), change(wearers(80, 1), "insert"), policy())
     assert shoal("audit", "--ledger", "L", "-q").err == ""
+    policy().save("p.yaml")
     data = Path("L/0001/data.csv")
+    one = shoal("audit", str(data), "-p", "p.yaml")
+    assert "to count people, run 'shoal audit --ledger L'" in one.err
     data.write_text(data.read_text().replace("walk", "rest", 1))
     assert shoal("audit", "--ledger", "L", "-q", status=1).err.count("DOES NOT HOLD") > 0
 

@@ -138,8 +138,7 @@ def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(folder, shoal):
     done = append(ledger, wearers(0, 3).cast(pl.String), asked)
     assert done.waiting == 3, "an empty increment is none"
     asked.save("p.yaml")
-    again_alone = wearers(1, 2).with_columns(who=pl.lit("2-0"), age=pl.lit(30))
-    again_alone.write_csv("c.csv")
+    wearers(1, 2).with_columns(who=pl.lit("2-0"), age=pl.lit(30)).write_csv("c.csv")
     shown = shoal("republish", "c.csv", "-p", "p.yaml", "--ledger", "L", status=0)
     assert "2 records waited to the deadline and can't be published: left out" in shown.err
     assert "2 records wait for the next increment" in shown.err

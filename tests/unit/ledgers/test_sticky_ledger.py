@@ -108,8 +108,7 @@ def test_values_that_stay_are_carried_for_the_absent(tmp_path):
     changed = again.with_columns(
         activity=pl.when(pl.arange(pl.len()) == 0).then(pl.lit("run")).otherwise("activity")
     )
-    done = append(ledger, changed, asked)
-    stated = done.certificate["panel"]
+    stated = append(ledger, changed, asked).certificate["panel"]
     assert (stated["carried"], stated["withheld"]) == (5, 1), "four are absent, one changed"
     first, second = (cells(ledger, release).sort("person") for release in (1, 2))
     assert first["activity"].equals(second["activity"])

@@ -547,8 +547,7 @@ def _spoilt(change):
 
 
 def _move_a_row(drafts):
-    visits = drafts["visits"].frame
-    person = visits["person"].to_list()
+    person = drafts["visits"].frame["person"].to_list()
     other = next(i for i, name in enumerate(person) if name != person[0])
     person[0], person[other] = person[other], person[0]
     _overwrite(drafts, "visits", person=pl.Series(person))

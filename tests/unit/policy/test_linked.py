@@ -353,6 +353,5 @@ def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, folder
     world["visits"] = world["visits"].with_columns(day=pl.lit("2020-01-01"))
     for name, frame in world.items():
         frame.write_csv(f"in/{name}.csv")
-    done = shoal(*words.split(), status=2)
-    (line,) = done.err.splitlines()
+    (line,) = shoal(*words.split(), status=2).err.splitlines()
     assert said in line

@@ -172,8 +172,7 @@ def test_a_verb_from_elsewhere_is_run_and_in_the_help(install, shoal):
 def test_a_verb_that_can_not_be_used_is_refused_by_its_package(install, shoal, entry, code, reason):
     install("shoal.commands", code, entry=entry)
     for words in (("--help",), ("count",)):
-        refused = shoal(*words, status=2)
-        (line,) = refused.err.splitlines()
+        (line,) = shoal(*words, status=2).err.splitlines()
         assert line.startswith(f"shoal: plug-in '{entry}' (shoal.commands) of 'their-package 1.2'")
         assert reason in line
     assert shoal("publish", "--help").status == 0

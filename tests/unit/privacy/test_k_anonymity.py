@@ -77,8 +77,7 @@ def test_a_name_that_is_no_quasi_identifier_is_refused():
     [(5, None), (4, "holds is k = 4"), (2, "holds is k = 2"), (1, "no k holds for fewer than 2")],
 )
 def test_a_table_of_exactly_k_people_is_enough(people, remedy):
-    whole_table = Classes(np.zeros(people, dtype=np.int32), 1)
-    findings = KAnonymity(5).nearest(whole_table)
+    findings = KAnonymity(5).nearest(Classes(np.zeros(people, dtype=np.int32), 1))
     if remedy is None:
         assert findings == []
     else:

@@ -145,8 +145,7 @@ def test_delta_presence_bounds_the_chance_to_be_in_the_release(tmp_path):
     asked = policy(
         tmp_path, PEOPLE, {"model": "delta-presence", "delta_max": 0.5}, name="full-domain"
     )
-    published = shoal.publish(FRAME, asked)
-    promise = published.certificate["promises"][0]
+    promise = shoal.publish(FRAME, asked).certificate["promises"][0]
     assert promise["holds"]
     assert promise["measured"] <= 0.5
 

@@ -315,8 +315,7 @@ def test_a_release_that_holds_by_its_stars_alone_merges_more_classes():
     risk = {"model": "average-risk", "threshold": 0.2}
     words = {"method": {"name": "tcloseness-fcm"}, "missing": "suppress", "seed": 0}
     asked = content_of({"day": day, "person": "subject"}, 4, risk, **words)
-    frame = pl.DataFrame({"day": dates, "person": people})
-    published = library.publish(frame, asked)
+    published = library.publish(pl.DataFrame({"day": dates, "person": people}), asked)
     assert published.certificate.holds
     assert set(published.data["day"]) == {"*"}  # nothing else holds
     assert measured(published.certificate) == [8, 1 / 8]

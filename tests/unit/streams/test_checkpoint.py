@@ -42,11 +42,14 @@ def test_a_file_that_ends_early_is_noticed(length):
         unpacked(packed(STATE)[:length])
 
 
-def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize(
+    "damage", [lambda it: it[:-1], lambda it: it + b"\n", lambda it: b"0" + it]
+)
+def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path, damage):
     checkpoint = Checkpoint(tmp_path)
     checkpoint.commit(STATE)
     content = (tmp_path / "CURRENT").read_bytes()
-    (tmp_path / "CURRENT").write_bytes(content[:-1])
+    (tmp_path / "CURRENT").write_bytes(damage(content))
     with pytest.raises(CheckpointError, match="is damaged"):
         checkpoint.load()
 

@@ -101,8 +101,7 @@ def test_a_stream_writes_rows_certificate_and_trace(traced):
 
 
 def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(traced, shoal):
-    found = shoal(*AUDIT, status=0)
-    faults = json.loads(found.out)["faults"]
+    faults = json.loads(shoal(*AUDIT, status=0).out)["faults"]
     assert len(faults) == 17
     assert not any(faults.values())
 
@@ -111,7 +110,7 @@ def test_a_stream_beside_its_trace_is_verified_by_rows(traced, shoal):
     """The trace was said to need the original, which was given."""
     given = ("-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
     found = shoal("verify", "out.csv", *given, status=0)
-    assert "agrees as far as rows tell; to count people, run" in found.out
+    assert "to count people, run 'shoal audit RELEASED -p POLICY --original" in found.out
 
 
 def test_the_audit_of_a_stream_with_a_reference_takes_domains_from_it(shop, shoal):

@@ -344,7 +344,8 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     Path("in.jsonl").write_text("\n".join([first, *rest]))
     Path("p.json").write_text(json.dumps(POLICY | {"other": "drop"}))
     run = ("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "-q")
-    found = shoal(*run, "--checkpoint", "st", status=0)
+    found = shoal(*run, "--checkpoint", "st", "--metrics", "m.prom", status=0)
+    assert 'shoal_stream_new_fields{run="m"} 1\n' in Path("m.prom").read_text()
     said = "dropped 'no\N{REPLACEMENT CHARACTER}te', which the first record lacks"
     assert f"to publish them, name them in the policy, and {ANOTHER_STREAM}" in found.err
     assert found.err.count(said) == 1
@@ -359,7 +360,8 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     assert shoal(*run[:-2], "b.csv", "-q").status == 0
     aside = json.loads(Path("b.csv.dead-letters.jsonl").read_text())
     assert aside["record"] == 31
-    assert "add 'other: drop' to the policy" in aside["reason"]
+    assert "other: drop" not in aside["reason"], "the policy has another 'other'"
+    assert "publish these records by a new stream" in aside["reason"]
 
 
 def test_most_records_set_aside_are_said_once_with_file_field_and_cure(place, shoal):
@@ -417,7 +419,9 @@ def test_a_restart_that_is_refused_shows_in_status_and_metrics(place, shoal, mon
     monkeypatch.setattr(running.time, "sleep", Mock(side_effect=KeyboardInterrupt))
     run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q", "--checkpoint", "st")
     assert shoal(*run, "--follow").status == 130
+    shoal(*run, *refused, status=2)
     status = json.loads(Path("st", NAME).read_text())
+    assert status["state"] == "stopped", "what is refused changes nothing"
     status |= {"state": "running", "at": 1000.0}  # as a kill leaves it
     Path("st", NAME).write_text(json.dumps(status))
     began = time.time()

@@ -281,8 +281,7 @@ def test_both_files_are_written_audited_and_verified(folder, name, shoal):
 def test_a_policy_that_does_not_name_the_method_is_pointed_to_it(folder, shoal):
     Path("p.json").write_text(json.dumps({k: v for k, v in POLICY.items() if k != "method"}))
     assert shoal(*PUBLISH, "--method", "anatomy", "--set", "l=2").status == 0
-    audited = shoal("audit", "r.csv", "-p", "p.json", status=2)
-    (line,) = audited.err.splitlines()
+    (line,) = shoal("audit", "r.csv", "-p", "p.json", status=2).err.splitlines()
     assert "'method: {name: anatomy}'" in line
 
 

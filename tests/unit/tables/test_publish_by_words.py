@@ -377,8 +377,7 @@ def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():
 
 
 def test_a_publication_prints_its_verdict_and_no_table(sample_table):
-    release = shoal.publish(sample_table, quasi="age", other="drop", k=5)
-    shown = repr(release)
+    shown = repr(shoal.publish(sample_table, quasi="age", other="drop", k=5))
     assert "k-anonymity: asked 5, measured" in shown
     assert shown.startswith("Publication: 600 rows, 1 column\n")
     assert len(shown.splitlines()) < 10

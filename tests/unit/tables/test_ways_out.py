@@ -33,8 +33,7 @@ def said(folder, shoal):
     """
 
     def of(command: str, status: int = 2) -> str:
-        result = shoal(*command.split(), status=status)
-        return result.err
+        return shoal(*command.split(), status=status).err
 
     pl.DataFrame(TABLE).write_csv("in.csv")
     Path("policy.yaml").write_text(yaml.safe_dump(POLICY))
@@ -54,7 +53,7 @@ def test_what_is_not_measured_without_the_original_is_said_by_column(said):
 def test_local_dates_are_refused_with_the_option_that_reads_them(said):
     local = ["01.01.2024", "02.01.2024", "01.02.2024", "02.02.2024"]
     pl.DataFrame(TABLE | {"born": local}).write_csv("in.csv")
-    way_out = "say how they are written, such as --read dates=%d.%m.%Y"
+    way_out = "say how dates are written, such as --read dates=%d.%m.%Y"
     assert way_out in said("publish in.csv -p policy.yaml -o new.csv")
 
 

@@ -14,7 +14,7 @@ class Initials(HierarchyMaker):
 
     kind: ClassVar[str] = "initials"
     unmatched_message: ClassVar[str] = (
-        "begin with no letter; correct them, or list them under 'missing_values'"
+        "[begins|begin] with no letter; correct [it|them], or list [it|them] under 'missing_values'"
     )
 
     letters: int
@@ -34,7 +34,7 @@ class Initials(HierarchyMaker):
         """Every value under its first letters; the same for any order of the values."""
         unmatched = int(self.values_without_leaf(values).sum())
         if unmatched:
-            raise InputError(f"{unmatched} distinct values {self.unmatched_message}")
+            raise InputError(f"{unmatched} distinct values begin with no letter; correct them")
         if not len(values):
             return Hierarchy.from_paths([["*"]])
         return Hierarchy.from_paths(

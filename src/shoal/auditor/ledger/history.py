@@ -324,8 +324,7 @@ class LedgerHistory:
         """Whether an increment publishes people a second time."""
         if identities.subjects is None:
             return []
-        people = identities.subjects[identities.is_real]
-        known = self.known.add_and_count_known(people)
+        known = self.known.add_and_count_known(identities.subjects[identities.is_real])
         if covers != "increment":
             return []
         return [release_view.HistoryFinding("known people", (1, number), known, known > 0)]

@@ -281,8 +281,7 @@ class ReleaseReading:
     def of(cls, frame: pl.DataFrame, identities: Identities, policy: Policy) -> "ReleaseReading":
         """These rows; raises InputError where they do not fit the policy."""
         table, problem = _bound(frame, identities, policy)
-        release = read_release(table, problem, None)
-        return cls(table.frame, identities, problem, release)
+        return cls(table.frame, identities, problem, read_release(table, problem, None))
 
     @classmethod
     def at(cls, ledger: Ledger, number: int, policy: Policy) -> "ReleaseReading":

@@ -206,8 +206,7 @@ def _promises(
             reports.append(_with_known_rows(report, release, dated) if "k" in promise else report)
             continue
         table = names[0].rpartition(".")[0] or PEOPLE
-        declared = release.tables[table].declared
-        own = declared.own(promise)
+        own = release.tables[table].declared.own(promise)
         assert own is not None  # no promise is about several tables
         model = build_promise(own)
         is_by_person = model.model == "holder-share"

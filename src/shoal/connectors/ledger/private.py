@@ -432,8 +432,7 @@ class DeferredRecords:
             write_table(self.frame, folder / PENDING)
             write_table(pl.DataFrame(vars(self.named)), folder / NAMED)
         if self.arrivals:
-            waited = pl.DataFrame({"waited": self.increments_waited})
-            write_table(waited, folder / WAITED)
+            write_table(pl.DataFrame({"waited": self.increments_waited}), folder / WAITED)
             write_table(pl.DataFrame({"records": self.arrivals}), folder / ARRIVALS)
 
 

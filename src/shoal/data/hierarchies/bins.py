@@ -37,8 +37,8 @@ class Bins:
     kind: ClassVar[str] = "bins"
     by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = (
-        "are not numbers or lie outside the bins; widen these (those of a width begin at 'start'),"
-        " or correct the data"
+        "[is not a number or lies|are not numbers or lie] outside the bins; widen these (those of a"
+        " width begin at 'start'), or correct the data"
     )
 
     edges: tuple[Decimal, ...] = parameter("bounds of the intervals, ascending", default=())

@@ -41,8 +41,9 @@ class Dates:
     kind: ClassVar[str] = "dates"
     by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = (
-        "are not ISO dates or time stamps; correct them, say how they are written, such as --read"
-        " dates=%d.%m.%Y, or list them under 'missing_values'"
+        "[is not an ISO date or time stamp|are not ISO dates or time stamps]; correct [it|them],"
+        " say how dates are written, such as --read dates=%d.%m.%Y, or list [it|them] under"
+        " 'missing_values'"
     )
 
     periods: tuple[str, ...] = parameter("calendar periods, finest first", choices=tuple(PERIODS))

@@ -27,7 +27,7 @@ class Order:
 
     kind: ClassVar[str] = "order"
     unmatched_message: ClassVar[str] = (
-        "are not in the listed order; list them too, or correct the data"
+        "[is|are] not in the listed order; list [it|them] too, or correct the data"
     )
 
     values: tuple[str, ...] = parameter("all values, in order")

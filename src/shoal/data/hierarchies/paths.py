@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.findings import AttributeFinding, Fault
+from shoal.data.language import inflected
 from shoal.errors import InputError
 
 
@@ -242,7 +243,7 @@ class Rule(Protocol):
 
     kind: ClassVar[str]
     unmatched_message: ClassVar[str]
-    """What is wrong with them and a way out, worded to follow `3 distinct values `."""
+    """What is wrong with them and a way out, as in `HierarchyMaker`."""
 
     def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
         """Which values it has no place for; (n,) bool."""
@@ -259,21 +260,21 @@ def values_without_leaf(
     unfit = rule.values_without_leaf(values)
     if not unfit.any():
         return []
-    distinct = _counted(int(unfit.sum()), "distinct value", "distinct values")
+    count = distinct = int(unfit.sum())
     if counts is None:
         numbers = [str(index + 1) for index in np.flatnonzero(unfit)]
         listed = ", ".join(numbers[:MOST_PLACES]) + (", ..." if len(numbers) > MOST_PLACES else "")
-        count, who = int(unfit.sum()), f"{distinct} of {len(values)} (number {listed})"
+        who = f"{{}} distinct [value|values] of {len(values)} (number {listed})"
     else:
         count = int(np.asarray(counts)[unfit].sum())
-        who = f"{_counted(count, 'record', 'records')} with {distinct}"
+        who = f"{_counted(count, 'record has', 'records have')} [a value|{{}} distinct values] that"
     lost = tuple(np.asarray(values, dtype=object)[unfit])
     return [
         AttributeFinding(
             Fault.MISFIT,
             attribute,
             count,
-            f"{about(attribute)}{who} {rule.unmatched_message}",
+            about(attribute) + inflected(f"{who} {rule.unmatched_message}", distinct),
             lost,
         )
     ]

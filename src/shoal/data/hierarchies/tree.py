@@ -29,7 +29,7 @@ class Tree:
 
     kind: ClassVar[str] = "tree"
     unmatched_message: ClassVar[str] = (
-        "are not leaves of the tree; add them to it, or correct the data"
+        "[is not a leaf|are not leaves] of the tree; add [it|them] there, or correct the data"
     )
 
     paths: tuple[tuple[str, ...], ...] = parameter("labels from each leaf up to the root")

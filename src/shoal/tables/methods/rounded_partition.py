@@ -291,8 +291,7 @@ class RoundedPartition(SearchingPartitioner):
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, room: Room
     ) -> np.ndarray:
         """Cuts for k alone, on columns that may lie in files; nothing is refined."""
-        costs = self._prepared(columns, matrix)
-        return self._cut_all(columns, promises.k, costs, room)
+        return self._cut_all(columns, promises.k, self._prepared(columns, matrix), room)
 
     def _cut_plainly(self, matrix: Matrix, promises: Promises) -> Partition:
         """Steps 1 to 6 as a loop that sorts; in turn, or the widest attribute first."""
