@@ -124,7 +124,7 @@ def _dom_of(page: Path, profile: Path) -> str:
 @pytest.mark.parametrize("width", [400, 1100])
 def test_it_fits_the_window_and_shows_everything(found, width):
     assert found[width]["reaches"] <= width
-    assert found[width]["sections"] == 8
+    assert found[width]["sections"] == 9
     assert found[width]["charts"] == 6
 
 

@@ -93,7 +93,7 @@ def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_sa
 @pytest.mark.long
 def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
     of_role(opened, "name", "plain")
-    said = "not protected: it is published as it is, and names people or says where"
+    said = "not protected: it is published as it is, and names people or says how"
     assert said in opened.until("/promises", "But 1 grave finding stays open.").words
     draft(opened)
     before = opened.get("/promises").words  # by now with what the draft's file shows

@@ -207,9 +207,11 @@ def _locked(output: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
-            path.unlink()  # while it is held, so that nobody waits for a file that is gone
-        os.close(handle)
+        try:
+            with suppress(OSError):
+                path.unlink()  # while it is held, so that nobody waits for a file that is gone
+        finally:
+            os.close(handle)
 
 
 def _acquired(path: Path, output: Path) -> int:
