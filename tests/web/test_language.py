@@ -119,7 +119,9 @@ def is_data(text: str, own: str, sentences: str) -> bool:
         return True
     if " " in text and text.lower() in sentences:
         return True
-    if re.search(rf"(?<!\w)({re.escape(name)}|{re.escape(text)})(?!\w)", own):
+    stated = f"{text[:1].lower()}{text[1:]}".removeprefix("column ")  # as certificates begin it
+    written = "|".join(map(re.escape, (name, text, stated)))
+    if re.search(rf"(?<!\w)({written})(?!\w)", own):
         return True
     for sign in (r"\. ", "[;:] ", r", | · | – | and (?=\d)", r" ?\("):
         parts = re.split(sign, text)

@@ -451,12 +451,12 @@ class Answers:
         names = (*self.roles.quasi, *self.roles.as_they_are)
         columns = {name: rated.get(name, Rating()) for name in names}
         lacking = {
-            f"a {what} is missing": [
+            what: [
                 name
                 for name, own in columns.items()
                 if any(lack_of(getattr(own, key), self.today) for key in keys)
             ]
-            for what, keys in (("reason", ["why"]), ("rating", RATINGS))
+            for what, keys in (("a reason is missing", ["why"]), ("a rating is missing", RATINGS))
         }
         return "; ".join(f"{what} ({', '.join(named)})" for what, named in lacking.items() if named)
 
