@@ -156,9 +156,7 @@ PERSONAL = ("sex", "birth", "age", "keep")
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
-LONGEST_JOINER = 3  # letters of what joins two words, as `and`, `et` and `y` do
-LEAST_STEM = 4  # letters of a word between a known one and that for a number
-_AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
+_AFFIXES = (*"nummer number nbr num nr no id key code 番号 编号 編號 号码 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
 _INITIALS = re.compile(r"\b([^\W\d_])\.([^\W\d_])\.([^\W\d_])\b")
@@ -194,6 +192,11 @@ def meanings() -> Mapping[str, frozenset[str]]:
 def _known() -> frozenset[str]:
     """Every word that is not split further."""
     return frozenset().union(*(meanings()[meaning] for meaning in _KNOWN))
+
+
+def _without_joiners(words: Iterable[str]) -> list[str]:
+    """Words but for those that only join others, as `and`, `et` and `y` do."""
+    return [word for word in words if word and word not in meanings()["joiner"]]
 
 
 @cache
@@ -282,8 +285,7 @@ class ColumnName:
     def says_only_name(self) -> bool:
         """Whether it has only words for names of people, and such as join them."""
         names = meanings()["first"] | meanings()["last"] | meanings()["name"]
-        others = [word for word in self.core if word not in names]
-        return all(len(word) <= LONGEST_JOINER and word not in _known() for word in others)
+        return names.issuperset(_without_joiners(self.core))
 
     @property
     def is_count(self) -> bool:
@@ -297,7 +299,7 @@ class ColumnName:
         `num_nhs_visits` does.
         """
         known = meanings()
-        first, *rest = [w for w in self.core if len(w) > LONGEST_JOINER or w in _known()] or [""]
+        first, *rest = _without_joiners(self.core) or [""]
         is_file = first in known["file"] | known["civil"] and self.core[-1:] != ["s"]
         is_file = is_file and (known["event"] | known["thing"]).isdisjoint(rest)
         is_person = self.ends("person") and not self.ends("several")
@@ -327,8 +329,8 @@ class ColumnName:
     @property
     def says_more(self) -> bool:
         """Whether a word beside is not known, as that for somebody else in `Leiter PersNr`."""
-        others = [word for word in self.core if word not in _known()]
-        return "".join(self.words) not in _known() and any(len(w) > LONGEST_JOINER for w in others)
+        is_known = "".join(self.words) in _known()
+        return not is_known and not _known().issuperset(_without_joiners(self.core))
 
     @property
     def is_weak(self) -> bool:
@@ -345,7 +347,7 @@ class ColumnName:
             return False
         own = meanings()["civil"] | meanings()["person"]
         words = set() if "".join(self.words) in own else {*self.core} - own
-        beside = ColumnName(tuple(w for w in words if len(w) > LONGEST_JOINER or w in _known()))
+        beside = ColumnName((*_without_joiners(words),))
         is_number_last = self.words[-1] in meanings()["number"] or not self.has("number")
         if self.kind == "person" and is_number_last:  # else the first noun is the head
             return beside.has(*_NAMED, "firm", "staff") or self.has("relative")
@@ -428,7 +430,7 @@ def _by_known_end(word: str) -> list[str] | None:
     affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
     if affix is not None:
         stem = rest.removesuffix(affix)  # a number of what, as of a sample
-        return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
+        return [known, *_without_joiners([stem]), "nr"]
     return [rest, known] if is_last else [known, rest]
 
 
