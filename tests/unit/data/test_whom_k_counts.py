@@ -709,6 +709,14 @@ def test_marks_under_words_for_people_are_not_asked_about(title, codes, own):
     assert asked(frame) == []
 
 
+def test_three_or_four_under_a_word_for_people_come_first_where_others_are_asked_about():
+    rng = np.random.default_rng(8)
+    frame = {"user": np.sort(rng.integers(1, 5, 900)), "calories": rng.integers(1200, 3500, 900)}
+    frame["day"] = (np.datetime64("2024-01-01") + rng.integers(0, 900, 900)).astype(str)
+    assert asked(frame) == [("user",), ("calories",)]
+    assert asked(frame | {"user": frame["user"] % 2}) == [("calories",)]
+
+
 @pytest.mark.parametrize("cells", ["12345", ["S1", "S2"]])
 def test_few_people_under_a_word_for_them_are_asked_about(cells):
     assert asked(visits("patient", [*cells], 40))[0] == ("patient",)
