@@ -60,7 +60,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold()
     signs = normal_form("NFKD", text)
-    return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
+    return "".join(sign for sign in signs if unicodedata.category(sign) != "Mn").casefold()
 
 
 @cache
@@ -74,17 +74,13 @@ def word_lists(package: str, name: str) -> Mapping[str, frozenset[str]]:
 def mean(words: Sequence[str], meant: str) -> bool:
     """Whether a word, or the end of a compound, means this: `identifier`, `sensitive` and so on."""
     known = word_lists("shoal.data", "column_words.yaml")
-    folded = [fold(word) for word in words]
     ends = tuple(known.get(f"{meant}_ends", ()))
-    return any(word in known[meant] or word.endswith(ends) for word in folded)
+    return any(word in known[meant] or word.endswith(ends) for word in map(fold, words))
 
 
 def names_place(words: Sequence[str]) -> bool:
     """Whether a name is that of a postal code."""
     return mean(words, "place") or ("post", "code") in pairwise(words)
-
-
-# What the cells show about columns that nobody has described.
 
 
 DATE = re.compile(
@@ -246,9 +242,8 @@ class ColumnName:
     @property
     def is_place(self) -> bool:
         """Whether it is of a postal code."""
-        if self.has("phone"):
-            return False
-        return self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
+        is_code = self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
+        return is_code and not self.has("phone")
 
     @property
     def labels_people(self) -> bool:
@@ -328,15 +323,20 @@ class ColumnName:
 
     @property
     def says_more(self) -> bool:
-        """Whether a word beside is not known, as that for somebody else in `Leiter PersNr`."""
-        is_known = "".join(self.words) in _known()
-        return not is_known and not _known().issuperset(_without_joiners(self.core))
+        """Whether a word beside is not known, as that for somebody else in `Leiter PersNr`, or of
+        two words for people the first may be of another, as in `owner_person_id`.
+        """
+        others = [] if "".join(self.words) in _known() else _without_joiners(self.core)
+        people = [word for word in others if word in meanings()["person"]]
+        is_other = len(people) > 1 and people[0] in meanings()["weak"]
+        return is_other or not _known().issuperset(others)
 
     @property
     def is_weak(self) -> bool:
         """Whether its word for people may mean somebody else."""
-        is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
-        return self.kind == "person" and is_weak
+        if self.kind == "person" and not self.ends("person"):
+            return self.has("weak")
+        return self.kind in ("person", "civil") and self.ends("weak")
 
     @property
     def may_number_others(self) -> bool:
@@ -400,10 +400,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def _by_affix(word: str) -> list[str] | None:
-    """A known word with what makes a number of it before or behind.
-
-    The letters that join two words may stand between them.
-    """
+    """A known word with what makes a number of it before or behind, maybe joined by letters."""
     for affix in _AFFIXES:
         stem = word.removesuffix(affix)
         if stem != word:

@@ -774,7 +774,8 @@ def test_civil_numbers_alone_are_sure(title):
 # Numbers of what people have, and of whom they are beside.
 
 HEADED = (
-    "患者受付番号 客户交易号 员工工资单号 会員予約番号 被保険者請求番号 Kundenbonnr kunde_bon_nr num_ddt_cliente "
+    "患者受付番号 客户交易号 员工工资单号 会員予約番号 被保険者請求番号 Kundenbonnr kunde_bon_nr "
+    "num_ddt_cliente "
     "id_visita_paciente id_episodio_utente id_pedido_cliente nr_zamowienia_klienta visit_id_patient"
     " id_ricovero_paziente id_prelevement_patient id_dispositivo_usuario id_centro_alumno mother_id"
     " class_student_id family_patient_id couple_person_id case_patient_id index_person_id"
@@ -839,6 +840,7 @@ def test_what_begins_with_another_number_is_not_doubted(title, first):
 
 ROLES = "Leiter PersNr|Boss personnel no|Mentor student ID|Werber Kundennummer"
 ROLES += "|Erfasser PersNr|Bürge Kundennummer|Foreman works employee no|rx_patient_no"
+ROLES += "|mgr_emp_no|owner_person_id"
 
 
 @pytest.mark.parametrize("title", ROLES.split("|"))

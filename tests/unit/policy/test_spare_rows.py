@@ -538,10 +538,14 @@ def test_parts_of_a_name_that_are_a_test_together_are_said_once(parts):
         named = {"surname": last, "first name": first}
         rows = [row | (named if i == 5 else {}) for i, row in enumerate(POSTS)]
         policy = Policy.from_dict(content_of(OF_POSTS, 2))
-        assert looks_of(pl.DataFrame(rows), policy) == ["attribute 'first name': 1 row looks"] * said
+        assert (
+            looks_of(pl.DataFrame(rows), policy) == ["attribute 'first name': 1 row looks"] * said
+        )
 
 
-@pytest.mark.parametrize("called", "VOID|gelöscht|cancelled|admin|TST001|QA_USER|walk-in".split("|"))
+@pytest.mark.parametrize(
+    "called", "VOID|gelöscht|cancelled|admin|TST001|QA_USER|walk-in".split("|")
+)
 @pytest.mark.parametrize(("title", "role"), [("id", "identifier"), ("pid", "subject")])
 def test_what_is_written_otherwise_among_numbers_of_rows_is_said(called, title, role):
     rows = [{**row, "pid": "", title: str(7000 + i)} for i, row in enumerate(PEOPLE)]
