@@ -60,7 +60,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold()
     signs = normal_form("NFKD", text)
-    return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
+    return "".join(sign for sign in signs if unicodedata.category(sign) != "Mn").casefold()
 
 
 @cache
@@ -74,17 +74,13 @@ def word_lists(package: str, name: str) -> Mapping[str, frozenset[str]]:
 def mean(words: Sequence[str], meant: str) -> bool:
     """Whether a word, or the end of a compound, means this: `identifier`, `sensitive` and so on."""
     known = word_lists("shoal.data", "column_words.yaml")
-    folded = [fold(word) for word in words]
     ends = tuple(known.get(f"{meant}_ends", ()))
-    return any(word in known[meant] or word.endswith(ends) for word in folded)
+    return any(word in known[meant] or word.endswith(ends) for word in map(fold, words))
 
 
 def names_place(words: Sequence[str]) -> bool:
     """Whether a name is that of a postal code."""
     return mean(words, "place") or ("post", "code") in pairwise(words)
-
-
-# What the cells show about columns that nobody has described.
 
 
 DATE = re.compile(
@@ -156,9 +152,7 @@ PERSONAL = ("sex", "birth", "age", "keep")
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
-LONGEST_JOINER = 3  # letters of what joins two words, as `and`, `et` and `y` do
-LEAST_STEM = 4  # letters of a word between a known one and that for a number
-_AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
+_AFFIXES = (*"nummer number nbr num nr no id key code 番号 编号 編號 号码 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
 _INITIALS = re.compile(r"\b([^\W\d_])\.([^\W\d_])\.([^\W\d_])\b")
@@ -194,6 +188,11 @@ def meanings() -> Mapping[str, frozenset[str]]:
 def _known() -> frozenset[str]:
     """Every word that is not split further."""
     return frozenset().union(*(meanings()[meaning] for meaning in _KNOWN))
+
+
+def _without_joiners(words: Iterable[str]) -> list[str]:
+    """Words but for those that only join others, as `and`, `et` and `y` do."""
+    return [word for word in words if word and word not in meanings()["joiner"]]
 
 
 @cache
@@ -243,9 +242,8 @@ class ColumnName:
     @property
     def is_place(self) -> bool:
         """Whether it is of a postal code."""
-        if self.has("phone"):
-            return False
-        return self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
+        is_code = self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
+        return is_code and not self.has("phone")
 
     @property
     def labels_people(self) -> bool:
@@ -282,8 +280,7 @@ class ColumnName:
     def says_only_name(self) -> bool:
         """Whether it has only words for names of people, and such as join them."""
         names = meanings()["first"] | meanings()["last"] | meanings()["name"]
-        others = [word for word in self.core if word not in names]
-        return all(len(word) <= LONGEST_JOINER and word not in _known() for word in others)
+        return names.issuperset(_without_joiners(self.core))
 
     @property
     def is_count(self) -> bool:
@@ -297,7 +294,7 @@ class ColumnName:
         `num_nhs_visits` does.
         """
         known = meanings()
-        first, *rest = [w for w in self.core if len(w) > LONGEST_JOINER or w in _known()] or [""]
+        first, *rest = _without_joiners(self.core) or [""]
         is_file = first in known["file"] | known["civil"] and self.core[-1:] != ["s"]
         is_file = is_file and (known["event"] | known["thing"]).isdisjoint(rest)
         is_person = self.ends("person") and not self.ends("several")
@@ -326,15 +323,20 @@ class ColumnName:
 
     @property
     def says_more(self) -> bool:
-        """Whether a word beside is not known, as that for somebody else in `Leiter PersNr`."""
-        others = [word for word in self.core if word not in _known()]
-        return "".join(self.words) not in _known() and any(len(w) > LONGEST_JOINER for w in others)
+        """Whether a word beside is not known, as that for somebody else in `Leiter PersNr`, or of
+        two words for people the first may be of another, as in `owner_person_id`.
+        """
+        others = [] if "".join(self.words) in _known() else _without_joiners(self.core)
+        people = [word for word in others if word in meanings()["person"]]
+        is_other = len(people) > 1 and people[0] in meanings()["weak"]
+        return is_other or not _known().issuperset(others)
 
     @property
     def is_weak(self) -> bool:
         """Whether its word for people may mean somebody else."""
-        is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
-        return self.kind == "person" and is_weak
+        if self.kind == "person" and not self.ends("person"):
+            return self.has("weak")
+        return self.kind in ("person", "civil") and self.ends("weak")
 
     @property
     def may_number_others(self) -> bool:
@@ -345,7 +347,7 @@ class ColumnName:
             return False
         own = meanings()["civil"] | meanings()["person"]
         words = set() if "".join(self.words) in own else {*self.core} - own
-        beside = ColumnName(tuple(w for w in words if len(w) > LONGEST_JOINER or w in _known()))
+        beside = ColumnName((*_without_joiners(words),))
         is_number_last = self.words[-1] in meanings()["number"] or not self.has("number")
         if self.kind == "person" and is_number_last:  # else the first noun is the head
             return beside.has(*_NAMED, "firm", "staff") or self.has("relative")
@@ -398,10 +400,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def _by_affix(word: str) -> list[str] | None:
-    """A known word with what makes a number of it before or behind.
-
-    The letters that join two words may stand between them.
-    """
+    """A known word with what makes a number of it before or behind, maybe joined by letters."""
     for affix in _AFFIXES:
         stem = word.removesuffix(affix)
         if stem != word:
@@ -428,7 +427,7 @@ def _by_known_end(word: str) -> list[str] | None:
     affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
     if affix is not None:
         stem = rest.removesuffix(affix)  # a number of what, as of a sample
-        return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
+        return [known, *_without_joiners([stem]), "nr"]
     return [rest, known] if is_last else [known, rest]
 
 

@@ -432,3 +432,10 @@ class Texts:
     def rows_called(self, is_called: pl.Series) -> np.ndarray:
         """(n,) bool, the rows of some texts."""
         return is_called.to_numpy()[self.codes]
+
+    def call_alike(self, rows: np.ndarray) -> bool:
+        """Whether these rows alone hold one text, beside others of which most differ, as names."""
+        texts = self.texts.gather(self.codes)
+        called = texts.gather(rows).unique()
+        is_alone = len(called) == 1 and (texts == called[0]).sum() == len(rows) > 1
+        return bool(is_alone and 2 * texts.n_unique() > len(texts))

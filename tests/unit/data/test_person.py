@@ -281,7 +281,7 @@ def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(head
 FOREIGN = (
     "kind coat incoterm breed Rasse Rechtsform plan tariff fuel_type djurslag dyreart raza robe"
     " Branche WZ2008 ateco settore cnae tipo_entidad pkd Haushaltsgroesse household_size Zaehlertyp"
-    " marca potenza_kw"
+    " marca potenza_kw customs_office giro отрасль repo watts taxon"
 ).split()
 
 
@@ -389,9 +389,11 @@ KINDS = {
     "last": "last_name",
     "name": "name",
     "group": "hospital_id HHID",
-    "age": "patient_age",
-    "sex": "doctor_sex 性别",
-    "staff": "arztnr",
+    "age": "patient_age Вік גיל Ηλικία Tuổi อายุ سن",
+    "sex": "doctor_sex 性别 Стать מין Φύλο Giới_tính Spol เพศ جنسیت Køn",
+    "birth": "Дата_народження תאריך_לידה Ημ._γέννησης Ngày_sinh วันเกิด تاریخ_تولد Data_ur."
+    " Datum_nar.",
+    "staff": "arztnr Лікар רופא Ιατρός Bác_sĩ Liječnik แพทย์ پزشک",
     "civil": "nhs_number",
     "proxy": "card_no",
     "event": "claim_no",

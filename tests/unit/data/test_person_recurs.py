@@ -37,6 +37,7 @@ def visits(
         "zip": rng.integers(8_000, 8_400, people).astype(str),
         "first_name": rng.choice(SYLLABLES, people),
         "last_name": np.char.add(rng.choice(SYLLABLES, people), rng.choice(SYLLABLES, people)),
+        "height": rng.integers(150, 198, people).astype(str),
     }
     numbered = rng.permutation(np.arange(round(people * numbers)))
     visited = rng.permutation(np.repeat(numbered, rows))
@@ -130,6 +131,7 @@ def test_profiles_that_recur_are_asked_about_where_each_number_has_one_row(
     ("columns", "older"),
     [
         *[("age sex zip", 1), ("wave age sex zip", 1), ("admitted age sex nationality", 1)],
+        *[("wave age sex height", 1), ("admitted age sex", 1)],
         *[("age zip", 1), ("age sex zip", 0.1), ("wave age sex zip", 2), ("wave age sex zip", 0.5)],
         *(("age sex zip nationality", years) for years in (0.5, 2, 3, 5)),
     ],

@@ -709,6 +709,14 @@ def test_marks_under_words_for_people_are_not_asked_about(title, codes, own):
     assert asked(frame) == []
 
 
+def test_three_or_four_under_a_word_for_people_come_first_where_others_are_asked_about():
+    rng = np.random.default_rng(8)
+    frame = {"user": np.sort(rng.integers(1, 5, 900)), "calories": rng.integers(1200, 3500, 900)}
+    frame["day"] = (np.datetime64("2024-01-01") + rng.integers(0, 900, 900)).astype(str)
+    assert asked(frame) == [("user",), ("calories",)]
+    assert asked(frame | {"user": frame["user"] % 2}) == [("calories",)]
+
+
 @pytest.mark.parametrize("cells", ["12345", ["S1", "S2"]])
 def test_few_people_under_a_word_for_them_are_asked_about(cells):
     assert asked(visits("patient", [*cells], 40))[0] == ("patient",)
@@ -766,6 +774,8 @@ def test_civil_numbers_alone_are_sure(title):
 # Numbers of what people have, and of whom they are beside.
 
 HEADED = (
+    "患者受付番号 客户交易号 员工工资单号 会員予約番号 被保険者請求番号 Kundenbonnr kunde_bon_nr "
+    "num_ddt_cliente "
     "id_visita_paciente id_episodio_utente id_pedido_cliente nr_zamowienia_klienta visit_id_patient"
     " id_ricovero_paziente id_prelevement_patient id_dispositivo_usuario id_centro_alumno mother_id"
     " class_student_id family_patient_id couple_person_id case_patient_id index_person_id"
@@ -829,7 +839,8 @@ def test_what_begins_with_another_number_is_not_doubted(title, first):
 
 
 ROLES = "Leiter PersNr|Boss personnel no|Mentor student ID|Werber Kundennummer"
-ROLES += "|Erfasser PersNr|Bürge Kundennummer|Foreman works employee no"
+ROLES += "|Erfasser PersNr|Bürge Kundennummer|Foreman works employee no|rx_patient_no"
+ROLES += "|mgr_emp_no|owner_person_id"
 
 
 @pytest.mark.parametrize("title", ROLES.split("|"))

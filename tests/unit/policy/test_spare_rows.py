@@ -272,6 +272,15 @@ def test_lines_that_say_in_other_words_what_columns_are_are_said(lines):
     assert looks_of(pl.DataFrame([*lines, *PEOPLE]), policy_of(nr="drop")) == [rows]
 
 
+def test_units_below_the_names_of_columns_are_said_though_they_are_listed_as_missing():
+    units = {**NOTHING, "pid": "no.", "age": "years", "sex": "f/m", "ill": "ICD 10", "total": "CHF"}
+    content = content_of({**ROLES, "pid": "identifier", "consent": "drop"}, 4)
+    policy = Policy.from_dict({**content, "missing_values": ["", "years", "no.", "CHF"]})
+    rows = [{**row, "pid": str(7000 + i)} for i, row in enumerate(PEOPLE)]
+    assert "1 row looks" in looks_of(pl.DataFrame([units, *rows]), policy)
+    assert said_of(pl.DataFrame([{**rows[0], "age": "years"}, *rows[1:]]), policy) == []
+
+
 @pytest.mark.parametrize("sex", ["F", "other"])
 @pytest.mark.parametrize("age", ["unknown", "not asked", "20"])
 @pytest.mark.parametrize("city", ["Olten", "La Chaux-de-Fonds", "Bern"])
@@ -500,6 +509,52 @@ def test_posts_without_names_are_said_where_they_lack_one_thing_more():
 )
 def test_people_of_whom_less_is_known_raise_no_alarm(gaps):
     assert with_gaps(gaps) == []
+
+
+HOLDERS = [f"{'ABCDEFGHIJ'[i % 10]}uwe {'KLMNOPQRSTUVWXYZABCD'[i // 10]}ung" for i in range(200)]
+
+
+@pytest.mark.parametrize("called", ["to be filled", "TBC", "offen", "", "вакансия"])
+def test_posts_whose_holders_have_one_text_are_said_though_pay_is_planned(called):
+    rows = [
+        {**row, "holder": called if i % 18 == 5 else HOLDERS[i]}
+        | (dict.fromkeys(("sex", "birth"), "") if i % 18 == 5 else {})
+        for i, row in enumerate(POSTS)
+    ]
+    frame = pl.DataFrame(rows).drop("surname", "first name")
+    roles = {name: role for name, role in OF_POSTS.items() if name in frame.columns}
+    policy = Policy.from_dict(content_of({**roles, "holder": "drop"}, 2))
+    assert looks_of(frame, policy) == ["11 rows look"]
+    assert said_of(frame.with_columns(holder=pl.Series(HOLDERS)), policy) == []
+    assert said_of(frame.with_columns(sex=pl.lit("F")), policy) == []
+
+
+PARTS = "John|Doe,Doe|Jane,Mickey|Mouse,Foo|Bar,Sample|Person,admin|admin,X|X,Fulano|de Tal"
+
+
+@pytest.mark.parametrize("parts", [pair.split("|") for pair in PARTS.split(",")])
+def test_parts_of_a_name_that_are_a_test_together_are_said_once(parts):
+    for (first, last), said in ((parts, 1), ((parts[0], "Suter"), 0), (("Ida", parts[1]), 0)):
+        named = {"surname": last, "first name": first}
+        rows = [row | (named if i == 5 else {}) for i, row in enumerate(POSTS)]
+        policy = Policy.from_dict(content_of(OF_POSTS, 2))
+        assert (
+            looks_of(pl.DataFrame(rows), policy) == ["attribute 'first name': 1 row looks"] * said
+        )
+
+
+@pytest.mark.parametrize(
+    "called", "VOID|gelöscht|cancelled|admin|TST001|QA_USER|walk-in".split("|")
+)
+@pytest.mark.parametrize(("title", "role"), [("id", "identifier"), ("pid", "subject")])
+def test_what_is_written_otherwise_among_numbers_of_rows_is_said(called, title, role):
+    rows = [{**row, "pid": "", title: str(7000 + i)} for i, row in enumerate(PEOPLE)]
+    policy = policy_of("identifier", **{title: role})
+    assert said_of(rows, policy) == []
+    odd = [*rows[:9], {**rows[9], title: called}, *rows[10:]]
+    assert looks_of(odd, policy) == [f"attribute '{title}': 1 row looks"]
+    many = [{**row, title: f"{called}{i}"} if i % 9 == 0 else row for i, row in enumerate(rows)]
+    assert looks_of(many, policy_of("identifier", **{title: "identifier"})) == []
 
 
 @pytest.mark.parametrize("sign", ["NN", "N.N.", "n. n.", "N N"])

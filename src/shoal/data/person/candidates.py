@@ -40,6 +40,7 @@ COMMON = 0.9  # chance above which agreeing says nothing
 STEADY = 0.9
 CONFIRMED, CONTRADICTED = 0.8, 0.5
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
+ALIKE = 0.9  # by how much the counts of two names of the same may differ
 YEARS = 5  # by which ages of one person may differ: people grow older
 
 
@@ -290,6 +291,11 @@ class Candidate:
         both = distinct(keys, other.people.keys[rows])
         return bool(len(rows)) and both <= EXCEPTIONS * distinct(keys)
 
+    def is_twin_of(self, other: "Candidate") -> bool:
+        """Whether both are names of the same."""
+        fewer, more = sorted((self.people.distinct, other.people.distinct))
+        return fewer >= ALIKE * more and self.lies_in(other) and other.lies_in(self)
+
     @property
     def tells_who(self) -> bool:
         """Whether records of one value agree as those of people do: what is of one kind, such as
@@ -346,6 +352,15 @@ def single_candidates(
 def each(columns: Iterable[PersonColumn], kind: str) -> list[Candidate]:
     """Each of these columns by itself."""
     return [Candidate((column,), kind, column.people) for column in columns]
+
+
+def few_by_name(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Columns called by a word for people that hold only 1 to 3 or 4, as codes do, but are likelier
+    people than what no name says to be people.
+    """
+    coded = [c for c in columns if c.name.kind == "person" and c.look.kind == "int"]
+    few = [c for c in coded if c.has_values(3) and not c.holds_zero and c.has_few(FEWEST_CODES - 1)]
+    return [one for one in each(few, "person") if not one.weigh(columns).is_contradicted]
 
 
 def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:

@@ -18,6 +18,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
+    few_by_name,
     other_candidates,
     single_candidates,
 )
@@ -60,7 +61,6 @@ from shoal.data.person.within_groups import (
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at
-ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
 MOST_ISSUED = 30  # records of each number that a group may have given to people, on average
@@ -207,6 +207,9 @@ def who_is_a_person(table: Table, declared: Container[str] = (), has_key: bool =
         rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
     columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
     answer = _decided(columns, declared)
+    if answer.candidates and not any(one.is_named or one.is_profile for one in answer.candidates):
+        few = tuple(map(_stated, few_by_name(columns)))
+        answer = replace(answer, candidates=few + answer.candidates)
     return replace(answer, beside_keys=_beside_keys(answer, columns)) if has_key else answer
 
 
@@ -397,14 +400,9 @@ def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
     """The likeliest first, each once under its best name."""
     left: list[Candidate] = []
     for one in sorted(kept, key=lambda c: (c.rank, c.is_weak, len(c.columns), -c.people.distinct)):
-        if not any(_are_twins(one, other) for other in left):
+        if not any(map(one.is_twin_of, left)):
             left.append(one)
     return left
-
-
-def _are_twins(one: Candidate, other: Candidate) -> bool:
-    fewer, more = sorted((one.people.distinct, other.people.distinct))
-    return fewer >= ALIKE * more and one.lies_in(other) and other.lies_in(one)
 
 
 def _is_inside(one: Candidate, solid: Sequence[Candidate]) -> bool:

@@ -10,8 +10,10 @@ from math import lgamma, prod
 import numpy as np
 import polars as pl
 
+from shoal.data.column_words import fold, meanings, name_of, words_of
 from shoal.data.person_names import names_of, names_of_nobody
 from shoal.data.room import blocks
+from shoal.data.table import Table, Texts
 from shoal.errors import InputError
 
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
@@ -305,3 +307,45 @@ def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Se
         )
     InputError.raise_for(findings)
     return ids
+
+
+# Whose names are of nobody: of tests, vacancies and guests.
+
+
+MOST_WORDS = 3  # of such a call
+ANY_TEST = "(?i)" + "|".join(
+    # two letters are no word in a longer text: `NN` and `N. N.`, but not `Anna`
+    rf"^{word[0]}\W*{word[1]}\W*$" if len(word) == 2 and word.isascii() else word
+    for word in sorted(meanings()["test"] | meanings()["nobody"])
+).replace("-", r"\W+")
+_PARTS = {part for test in meanings()["test"] if "-" in test for part in test.split("-")}
+_PART = rf"(?i)^\W*((?:{'|'.join(sorted(_PARTS))})[\W\d]*)+$"
+
+
+def is_test(text: str) -> bool:
+    """Whether a text, of few words, has one for tests, or only words for nobody and for anybody:
+    `TEST001`, `ZZTEST`, `Test Patient`, `VACANT`, `Guest 12`.
+    """
+    known = meanings()
+    tests, people, nobody = known["test"], known["person"], known["nobody"]
+    words = [fold(word) for word in words_of(text) if not word.isdigit()]
+    is_nobody = nobody & {*words} and {*words} <= nobody | people | known["number"] | {"n", "a"}
+    rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
+    is_called = "-".join(words) in tests or any({"", *people} & {*rest} for rest in rests)
+    return len(words) <= MOST_WORDS and bool(is_called or is_nobody or "".join(words) in nobody)
+
+
+def tests_by_name(table: Table) -> tuple[str | None, np.ndarray]:
+    """The column of first names, and (n,) bool, whose first and last name are a test together, as
+    `John` and `Doe` are.
+    """
+    named_by = {name_of(title).kind: title for title in reversed(table.names)}
+    first, last = named_by.get("first"), named_by.get("last") or named_by.get("name")
+    found = np.full(table.records, first is not None and last is not None)
+    parts = [Texts.of(table, title) for title in (first, last) if title and found.any()]
+    for part in parts:
+        found &= part.rows_called(part.without_marks.str.contains(_PART))
+    for row in np.flatnonzero(found):
+        words = [part.texts[int(part.codes[row])] for part in parts]
+        found[row] = is_test(" ".join(words)) or is_test(" ".join(reversed(words)))
+    return first, found

@@ -97,24 +97,31 @@ def middle_births(column: PersonColumn, rows: np.ndarray) -> tuple[np.ndarray, n
 def _older(
     profile: Sequence[PersonColumn], rows: np.ndarray, waves: Sequence[PersonColumn]
 ) -> tuple[PersonColumn, ...]:
-    """The rest of a profile but for an age, if people recur by it who grow older: records whose
-    ages are some years apart agree on it rather than those of one age, or those of one birth do, by
-    the age and the year or number of a wave, or those of four years, as a birth may be off by one.
+    """The rest of a profile but for an age, if people recur by it who grow older: records of one
+    birth, by the age and the year or number of a wave, agree on it, or those whose ages are some
+    years apart do rather than those of one age, or those of four years, as a birth may be off by
+    one.
     """
     first, *others = profile
+    if first.name.kind not in ("birth", "age") or not others:
+        return ()
+
+    def agree(rest: Sequence[PersonColumn], is_born: bool) -> bool:
+        alike = People.together([c.people.among(rows) for c in rest])
+        some = alike.sampled(4 * MOST_ROWS)  # all records of those who agree
+        ages, keys = first.numbers_among(rows[some]), alike.keys[some]
+        if is_born:
+            births = (wave.years_among(rows[some]) - ages for wave in waves)
+            return any(agree_by_years(years, keys, grow=False) for years in births)
+        tried = [(ages / step, True) for step in STEPS] + [(ages / 4, False)]
+        return alike.distinct >= FEWEST and any(agree_by_years(y, keys, grow) for y, grow in tried)
+
+    if first.name.kind == "age" and agree(others, is_born=True):
+        return tuple(others)
     # children's height grows, too
     rest = tuple(c for c in others if not c.name.has("body"))
-    if first.name.kind not in ("birth", "age") or all(c.name.kind == "sex" for c in rest):
-        return ()
-    alike = People.together([c.people.among(rows) for c in rest])
-    some = alike.sampled(4 * MOST_ROWS)  # all records of those who agree
-    rows, keys = rows[some], alike.keys[some]
-    ages = first.numbers_among(rows)
-    births = [wave.years_among(rows) - ages for wave in waves if first.name.kind == "age"]
-    tried = [(ages / step, True) for step in STEPS]
-    tried += [(one, False) for one in (ages / 4, *births)]
-    is_found = any(agree_by_years(years, keys, grow) for years, grow in tried)
-    return rest if is_found and alike.distinct >= FEWEST else ()
+    is_told = any(c.name.kind != "sex" for c in rest)
+    return rest if is_told and agree(rest, is_born=False) else ()
 
 
 def in_turns(columns: Sequence[PersonColumn]) -> tuple[PersonColumn, ...]:

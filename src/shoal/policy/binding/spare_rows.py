@@ -13,9 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, forms_of, meanings, name_of, words_of
+from shoal.data.column_words import fold, forms_of, meanings, name_of
 from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
-from shoal.data.person.people import Telling, mixed, shared_by_several
+from shoal.data.person.people import (
+    ANY_TEST,
+    MOST_WORDS,
+    Telling,
+    is_test,
+    mixed,
+    shared_by_several,
+    tests_by_name,
+)
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts, encode_text
@@ -28,13 +36,9 @@ _TOTAL, _STATISTIC, _ALL, _PERSON = (
     for one in ("total", "statistic", "all", "person")
 )
 _COUNT_BEHIND = re.compile(r"(?<!\s)\s*[:(=](\s*n\s*=)?[\s\d.,]*\)?$", re.IGNORECASE)
-_ANY_TEST = "(?i)" + "|".join(
-    # two letters are no word in a longer text: `NN` and `N. N.`, but not `Anna`
-    rf"^{word[0]}\W*{word[1]}\W*$" if len(word) == 2 and word.isascii() else word
-    for word in sorted(meanings()["test"] | meanings()["nobody"])
-).replace("-", r"\W+")
+_IS_WORD = re.compile(r"[^\W\d_]{2}").search
 _INITIALS = re.compile(r"\W*[A-Za-z]\W*[A-Za-z]\W*")
-_NO_NAME = f"{_TOTAL}|{_PERSON}|{_ANY_TEST}"
+_NO_NAME = f"{_TOTAL}|{_PERSON}|{ANY_TEST}"
 _NAMES = ("first", "last", "name")
 _FOR_LIFE = (*_NAMES, "sex", "birth")
 _OF_A_PERSON = (*_FOR_LIFE, "age")
@@ -47,8 +51,8 @@ MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 """First rows that may say in other words what columns are, and rows that are compared."""
 TAKE_OUT = "take out of the data what is nobody, then publish"
 _NOTE = r"\p{L}.*[ :=]"
-MOST_TESTS, MOST_WORDS = 0.1, 3
-"""The share of texts that are called tests among ordinary ones, and the words of such a call."""
+MOST_TESTS = 0.1
+"""The share of texts that are called tests among ordinary ones."""
 FEWEST_LACKING, MOST_PARTS = 2, 10_000
 """Values that a row lacks that may be a sum or a mean of others, and such rows."""
 CHANCE = 0.01
@@ -114,36 +118,25 @@ def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
     that may be surnames: vacancies and guests.
     """
     texts, rows = column.texts, np.bincount(column.codes, minlength=len(column.texts))
-    some = column.without_marks.str.contains(_ANY_TEST).arg_true().to_list()
-    is_few, most = len(some) <= MOST_NOTES and not _is_test(column.title), MOST_TESTS * len(texts)
-    called = [one for one in some if is_few and _is_test(texts[one])]
+    some = column.without_marks.str.contains(ANY_TEST).arg_true().to_list()
+    is_few, most = len(some) <= MOST_NOTES and not is_test(column.title), MOST_TESTS * len(texts)
+    called = [one for one in some if is_few and is_test(texts[one])]
     called = called if len(called) <= most else []
     initials = [one for one in called if _INITIALS.fullmatch(texts[one])]
     if initials and texts.str.contains(f"^{_INITIALS.pattern}$").sum() > most:  # as others have
         called = [one for one in called if one not in initials]
     guests = [one for one in called if re.sub(r"\W", "", fold(texts[one])) in meanings()["nobody"]]
-    if column.title in model.subject_columns:
-        signs = [*OFTEN_NOBODY, *map(str.lower, model.no_names)]
-        is_word = texts.str.contains(r"^\P{Nd}*\p{L}\P{Nd}*$") & ~texts.str.to_lowercase().is_in(
-            signs
-        )
-        words = is_word.arg_true().to_list()
+    is_person, small = column.title in model.subject_columns, texts.str.to_lowercase()
+    named = texts.str.contains(r"^\P{Nd}*\p{L}") & ~small.is_in(OFTEN_NOBODY)
+    if is_person:
+        is_word = named & ~small.is_in([*map(str.lower, model.no_names)])
+        words = (is_word & ~texts.str.contains(r"\p{Nd}")).arg_true().to_list()
         often = [one for one in words if rows[one] >= 2 * rows.mean()]
         called += often if len(words) <= min(MOST_WORDS, most) else []
+    if (is_person or name_of(column.title).is_mere_id) and 0 < named.sum() <= min(MOST_WORDS, most):
+        is_usual = texts.str.contains(r"^\d+$").sum() >= NEARLY_ALL * len(texts)
+        called += named.arg_true().to_list() if is_usual else []
     return called, guests
-
-
-def _is_test(text: str) -> bool:
-    """Whether a text, of few words, has one for tests, or only words for nobody and for anybody:
-    `TEST001`, `ZZTEST`, `Test Patient`, `VACANT`, `Guest 12`.
-    """
-    known = meanings()
-    tests, people, nobody = known["test"], known["person"], known["nobody"]
-    words = [fold(word) for word in words_of(text) if not word.isdigit()]
-    is_nobody = nobody & {*words} and {*words} <= nobody | people | known["number"] | {"n", "a"}
-    rests = ([word.removeprefix(test) for test in tests if word.startswith(test)] for word in words)
-    is_test = "-".join(words) in tests or any({"", *people} & {*rest} for rest in rests)
-    return len(words) <= MOST_WORDS and bool(is_test or is_nobody or "".join(words) in nobody)
 
 
 def _shared(column: Texts, told: Telling, model: PolicyModel) -> list[int]:
@@ -199,6 +192,7 @@ def _rows_apart(
                 yield encode_text(table.series(title).gather(rows)).codes, is_for_life
 
     tests: dict[str, int] = {}
+    by_name, together = tests_by_name(table)
     some = rows_lacking(audited, min(half, FEWEST_LACKING))
     some = some if len(some) <= MOST_PARTS else half_bare
     lacking_of = mixed(*(one.is_none[one.column.codes[some]] for one in audited))
@@ -220,6 +214,8 @@ def _rows_apart(
         heads.append(_head_cells(column, model.no_names))
         if column.title in removed:
             called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
+            if column.title == by_name:
+                called |= together
             if column.title in model.subject_columns:
                 called |= np.isin(
                     column.codes, _shared(column, partial(told, beside=column.title), model)
@@ -263,9 +259,11 @@ def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
     numbers = parse_numbers([*counts]) if are_numbers else np.zeros(0)
 
     def stands(cell: str) -> str:
-        if cell in no_names and len(below) >= NEARLY_ALL * len(texts[MOST_HEADS:]):
+        # a word that is proposed as a sign for no value may name a unit
+        is_none = cell in no_names and not (_IS_WORD(cell) and texts.count(cell) == 1)
+        if is_none and len(below) >= NEARLY_ALL * len(texts[MOST_HEADS:]):
             return "lacking"
-        if cell in no_names or len(below) < MANY_BELOW:
+        if is_none or len(below) < MANY_BELOW:
             return ""
         if are_numbers and parse_numbers([cell])[0] >= np.fmax.reduce(numbers):
             return "most" if 2 * len(counts) >= MANY_BELOW else "high"
@@ -451,6 +449,7 @@ def _vacant(
     most of what the release shows besides; where nobody is named, all lack one thing more.
     """
     kinds = {title: name_of(title) for title in titles}
+    others = [title for title in titles if title not in model.audited_columns]
     titles = [t for t, one in kinds.items() if one.kind in _OF_A_PERSON and not one.is_of_other]
     own: list[Described] = []
     for column in map(texts_of, titles):
@@ -463,7 +462,8 @@ def _vacant(
         return rows[:0]
     more = [described(title) for title in model.audited_columns if title not in titles]
     is_named = any(kinds[title].kind in _NAMES for title in titles)
-    if not (is_named or any(_lack_alone(rows, one) for one in more)):
+    is_named = is_named or any(_lack_alone(rows, one) for one in more)
+    if not is_named and not any(texts_of(title).call_alike(rows) for title in others):
         return rows[:0]
     shown = [one for one in more if one.column.name in model.quasi]
     return np.setdiff1d(rows, rows_lacking(shown, (len(shown) + 1) // 2))
