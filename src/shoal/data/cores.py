@@ -42,9 +42,7 @@ def threads() -> int:
 
 @contextmanager
 def using(asked: int | None) -> Iterator[None]:
-    """This number of threads inside the block; the process's cores for None. Raises InputError for
-    none, and for more than start in a moment.
-    """
+    """This number of threads in the block, or the process's cores. InputError for 0 or too many."""
     if asked is not None and (isinstance(asked, bool) or not isinstance(asked, Integral)):
         raise InputError("threads: must be a whole number; give 1 or more, or leave it out")
     if asked is not None and asked < 1:

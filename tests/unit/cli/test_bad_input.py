@@ -608,6 +608,14 @@ def test_a_reader_of_standard_output_that_went_away_is_reported_as_such(workplac
     assert found.stderr.endswith(said)
 
 
+def test_streams_that_are_closed_from_the_beginning_are_no_place_for_a_library(workplace):
+    """Polars took the number of standard output for events of its own, and the command hung."""
+    command = "publish patients.csv -p policy.yaml -o out.csv -q".split()
+    closed = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "shoal", *command]
+    assert subprocess.run(closed, timeout=300).returncode == 0
+    assert (workplace / "out.csv.certificate.json").exists()
+
+
 def with_standard_output_closed(*command: str) -> subprocess.CompletedProcess:
     """A command whose reader is gone before it begins."""
     reading, writing = os.pipe()

@@ -189,10 +189,7 @@ def test_of_two_runs_into_one_file_the_second_touches_nothing(tmp_path, is_over)
         second.certify('{"of": "the second"}')
     assert output.read_text() == "first"
     assert Path(f"{output}.certificate.json").read_text() == "{}"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "out.csv",
-        "out.csv.certificate.json",
-    ]
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_name_too_long_for_a_draft_is_said_by_its_output(tmp_path):

@@ -784,7 +784,8 @@ def test_a_step_that_was_written_before_a_field_was_renamed_is_read(tmp_path):
 
 
 def test_an_append_whose_lock_was_removed_meanwhile_appends_nothing(ledger, monkeypatch):
-    monkeypatch.setattr(Ledger, "commit", committed_after(lambda: unlock(ledger)))
+    lock = ledger.with_name("L.private") / layout.LOCK
+    monkeypatch.setattr(Ledger, "commit", committed_after(lock.unlink))
     before = files_of(ledger)
     with pytest.raises(InputError, match="its lock was removed"):
         append(ledger, wearers(30, 5))
@@ -807,10 +808,6 @@ def test_the_step_of_another_run_is_not_taken_for_ones_own(ledger, monkeypatch):
     with pytest.raises(InputError, match="ledger"):
         append(ledger, wearers(30, 5))
     assert files_of(ledger / "0004") != []
-
-
-def unlock(ledger: Path) -> None:
-    (ledger.with_name("L.private") / layout.LOCK).unlink()
 
 
 def committed_after(happens: Callable[[], None], commit: Any = Ledger.commit) -> Any:

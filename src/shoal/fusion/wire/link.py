@@ -108,9 +108,7 @@ class PartyLink:
         self.messages_sent.clear()
 
     def finish(self) -> None:
-        """Waits until the others have everything, and leaves. Raises LinkLost if one does not,
-        unless it has said that it is done: then it needs nothing more.
-        """
+        """Waits until the others have everything or say they are done; else raises LinkLost."""
         self.leave(messages.DONE)
         until = time.monotonic() + self._patience.seconds
         try:
