@@ -188,6 +188,10 @@ class PartyProtocol:
                 recalled = recalled_by_all(self._conversation, self._past, ids)
                 rows = rows[recalled.published]
             self._statistics.people = len(rows)
+            # before there are tables, beside which as much memory is not free
+            people = encode_text(party_input.ids.gather(rows))
+            warnings = person_names.spelled_apart(people, "subject", [])
+            del people
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             labels, classes = shared.label(sender)
@@ -213,8 +217,6 @@ class PartyProtocol:
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             policy = self._agreement.policy
             published = table[row_order.published_order(table, policy.quasi, policy.render)]
-            people = encode_text(party_input.ids.gather(rows))
-            warnings = person_names.spelled_apart(people, "subject", [])
             self._seal(published)
         by_row = table if self._keeps_rows else None
         report, ledger = self._report(), None
