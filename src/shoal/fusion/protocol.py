@@ -179,19 +179,17 @@ class PartyProtocol:
         phase = self._statistics.phase
         with phase("join"):
             sizes, sender = self._roll(party_input)
-            rows = self._joined
+            ids, rows = party_input.ids, self._joined
             if rows is None:
-                rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
+                rows = IdJoin(self._conversation).rows(ids, sizes)
             recalled = None
             if self._agreement.model.before is not None:
-                ids = party_input.ids.gather(rows).to_list()
-                recalled = recalled_by_all(self._conversation, self._past, ids)
+                known = ids.gather(rows).to_list()
+                recalled = recalled_by_all(self._conversation, self._past, known)
                 rows = rows[recalled.published]
             self._statistics.people = len(rows)
             # before there are tables, beside which as much memory is not free
-            people = encode_text(party_input.ids.gather(rows))
-            warnings = person_names.spelled_apart(people, "subject", [])
-            del people
+            warnings = person_names.spelled_apart(encode_text(ids.gather(rows)), "subject", [])
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             labels, classes = shared.label(sender)
