@@ -179,17 +179,15 @@ class PartyProtocol:
         phase = self._statistics.phase
         with phase("join"):
             sizes, sender = self._roll(party_input)
-            ids, rows = party_input.ids, self._joined
+            rows = self._joined
             if rows is None:
-                rows = IdJoin(self._conversation).rows(ids, sizes)
+                rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
             recalled = None
             if self._agreement.model.before is not None:
-                known = ids.gather(rows).to_list()
-                recalled = recalled_by_all(self._conversation, self._past, known)
+                ids = party_input.ids.gather(rows).to_list()
+                recalled = recalled_by_all(self._conversation, self._past, ids)
                 rows = rows[recalled.published]
             self._statistics.people = len(rows)
-            # before there are tables, beside which as much memory is not free
-            warnings = person_names.spelled_apart(encode_text(ids.gather(rows)), "subject", [])
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             labels, classes = shared.label(sender)
@@ -215,6 +213,8 @@ class PartyProtocol:
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             policy = self._agreement.policy
             published = table[row_order.published_order(table, policy.quasi, policy.render)]
+            people = encode_text(party_input.ids.gather(rows))
+            warnings = person_names.spelled_apart(people, "subject", [])
             self._seal(published)
         by_row = table if self._keeps_rows else None
         report, ledger = self._report(), None
