@@ -134,17 +134,13 @@ def of_records(cut: Cut, row_of: np.ndarray) -> Cut:
     return replace(cut, suppressed=suppressed, next_round=later)
 
 
-class RowPromises(Promises):
-    """Promises about records, asked about the rows that stand for them.
+class _OnBehalf(Promises):
+    """Promises about records, asked about what a search has in their place."""
 
-    `sensitive` and `closeness` stay empty: records of a row differ in their values.
-    """
-
-    def __init__(self, promises: Promises, row_of: np.ndarray) -> None:
+    def __init__(self, promises: Promises) -> None:
         self.k = promises.k
         self.needs_more_than_k = promises.needs_more_than_k
         self._promises = promises
-        self._row_of = row_of
 
     @property
     def terms(self) -> tuple[PromiseTerms, ...]:
@@ -153,6 +149,17 @@ class RowPromises(Promises):
     @property
     def qids(self) -> tuple[AnonymityRequirement, ...]:
         return self._promises.qids
+
+
+class RowPromises(_OnBehalf):
+    """Promises about records, asked about the rows that stand for them.
+
+    `sensitive` and `closeness` stay empty: records of a row differ in their values.
+    """
+
+    def __init__(self, promises: Promises, row_of: np.ndarray) -> None:
+        super().__init__(promises)
+        self._row_of = row_of
 
     @property
     def relative(self) -> bool:
@@ -187,19 +194,13 @@ class RowPromises(Promises):
         return self._promises.holds(labels[self._row_of], count, shown or None, population or None)
 
 
-class PartPromises(Promises):
+class PartPromises(_OnBehalf):
     """Promises asked about some records of a table, for searches that go on with the rest."""
 
     def __init__(self, promises: Promises, rows: np.ndarray, records: int) -> None:
-        self.k = promises.k
-        self.needs_more_than_k = promises.needs_more_than_k
-        self._promises = promises
+        super().__init__(promises)
         self._rows = rows
         self._records = records
-
-    @property
-    def terms(self) -> tuple[PromiseTerms, ...]:
-        return self._promises.terms
 
     @property
     def sensitive(self) -> Mapping[str, SensitiveColumn]:
@@ -214,10 +215,6 @@ class PartPromises(Promises):
             replace(target, column=replace(target.column, codes=target.column.codes[self._rows]))
             for target in self._promises.closeness
         )
-
-    @property
-    def qids(self) -> tuple[AnonymityRequirement, ...]:
-        return self._promises.qids
 
     def holds(
         self,
