@@ -14,7 +14,7 @@ import polars as pl
 from shoal.data.language import inflected
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import FEW, Column, as_text, encode_text, places_in
-from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning, warn
+from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 
 UNSEEN = (
@@ -102,17 +102,28 @@ def same_texts(texts: pl.Series) -> pl.Series:
     return found.scatter(odd, [*map(same_value, texts.gather(odd).to_list())])
 
 
-def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> tuple[int, int]:
-    """How many values look like another one, and how many texts these are."""
-    if column.was_number:
-        return 0, 0
-    used = column.texts.filter(column.counts() > 0)
-    shown = used.filter(~used.is_in(missing_values))
+def alike_values(texts: pl.Series, is_person: bool, missing_values: list[str]) -> tuple[int, int]:
+    """How many of these distinct values look like another one, and how many texts these are."""
+    shown = texts.filter(~texts.is_in(missing_values)) if missing_values else texts
     if is_person:  # what names one person in any case
-        shown = unsigned(bare(names_of(shown).unique()))
+        shown = unsigned(bare(names_of(_perhaps_alike(shown)).unique()))
     sizes = same_texts(shown).unique_counts()
     alike = sizes.filter(sizes > 1)
     return int(alike.sum()), len(alike)
+
+
+def _perhaps_alike(names: pl.Series) -> pl.Series:
+    """Those of many names that may differ from another one in their spelling alone; a slice at a
+    time, since most are written alike and none of their copies need be held.
+    """
+    hashes = np.empty(len(names), dtype=np.uint64)
+    for rows in blocks(len(names)):
+        texts = same_texts(bare(names_of(names[rows])))
+        letters = texts.str.normalize("NFKD").str.replace_all(r"[\W_\pM]+", "")
+        hashes[rows] = letters.hash().to_numpy()
+    ascending = np.sort(hashes)
+    repeated = ascending[1:][ascending[1:] == ascending[:-1]]
+    return names.filter(pl.Series(np.isin(hashes, repeated)))
 
 
 _COUNTED = {
@@ -122,15 +133,15 @@ _COUNTED = {
 
 
 def spelled_apart(
-    column: Column, role: str, missing_values: list[str], is_listed: bool = False
+    texts: pl.Series, role: str, missing_values: list[str], is_listed: bool = False
 ) -> list[ReleaseWarning]:
-    """A warning where values of a column differ in their spelling alone; counts alone.
+    """A warning where a column's distinct values differ in their spelling alone; counts alone.
 
     is_listed: whether a hierarchy lists each of them.
     """
     what = _COUNTED.get(role)
-    values, texts = alike_values(column, what is not None, missing_values)
-    if values == texts:
+    values, alike = alike_values(texts, what is not None, missing_values)
+    if not values:
         return []
     signs = "zeros in front, '.0', marks of thousands, other signs, inner blanks"
     signs = signs if what else "blanks"
@@ -138,11 +149,11 @@ def spelled_apart(
     if role == "sensitive":
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"
     text = (
-        f"attribute '{column.name}': {values} of its values are only {texts} if capitals, {signs}"
+        f"attribute '{texts.name}': {values} of its values are only {alike} if capitals, {signs}"
         f" and invisible characters are left out of account, {what}; if they mean the"
         " same, write them alike in the data, then publish"
     )
-    return [ReleaseWarning(WRITTEN_ALIKE, text, column.name)]
+    return [ReleaseWarning(WRITTEN_ALIKE, text, texts.name)]
 
 
 def unlisted_values(column: Column, is_person: bool, missing_values: list[str]) -> int:
@@ -166,7 +177,7 @@ def values_for_none(column: Column, missing_values: list[str]) -> int:
     """As how many values texts count of which each often stands for none; 0 where a policy lists
     all that there are. Those that it lists are one.
     """
-    used = column.texts.filter(column.counts() > 0)
+    used = column.used
     listed = used.is_in(missing_values)
     values = same_texts(used.filter(~listed))
     often = values.filter(values.is_in(OFTEN_NOBODY)).n_unique()
@@ -359,12 +370,12 @@ def unsigned(names: pl.Series) -> pl.Series:
     texts = names.gather(rows).to_list()
     parts = [re.split(r"[\W_]+", text) for text in texts]
     wholes = ["".join(part) for part in parts]
-    cuts = [frozenset(accumulate(map(len, part[:-1]))) for part in parts]
-    fewest: dict[str, frozenset[int]] = {}
-    for whole, cut in sorted(zip(wholes, cuts, strict=True), key=lambda one: len(one[1])):
+    cuts = [(*accumulate(map(len, part[:-1])),) for part in parts]
+    fewest: dict[str, tuple[int, ...]] = {}
+    for whole, cut in sorted(zip(wholes, cuts, strict=True), key=lambda one: (len(one[1]), one)):
         fewest.setdefault(whole, cut)
     found = [
-        whole if whole and cut >= fewest[whole] else text
+        whole if whole and {*cut} >= {*fewest[whole]} else text
         for text, whole, cut in zip(texts, wholes, cuts, strict=True)
     ]
     return names.clone().scatter(rows, found)
@@ -486,10 +497,3 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
         )
         said.append(ReleaseWarning(ROWS_APART, inflected(text, below)))
     return tuple(said)
-
-
-def warn_of_nobody(remarks: Iterable[ReleaseWarning]) -> None:
-    """Warns of rows without any value, where a result names rows by their numbers."""
-    for remark in remarks:
-        if remark.code == EMPTY_ROWS:
-            warn(remark)

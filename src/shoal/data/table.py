@@ -59,6 +59,11 @@ class Column:
         counts.flags.writeable = False
         return counts
 
+    @property
+    def used(self) -> pl.Series:
+        """The distinct texts that some record holds."""
+        return self.texts.filter(self.counts() > 0).alias(self.name)
+
     def joined(self, other: Column) -> Column:
         """The records of both, one after the other."""
         texts = pl.concat([self.texts, other.texts]).unique().sort()

@@ -5,7 +5,7 @@ that a certificate counts means, in a sentence; its key is for programs.
 import inspect
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shoal.data.language import inflected
@@ -274,3 +274,10 @@ def _still_held(certificate: Mapping[str, Any]) -> list[str]:
         for column in certificate.get("columns") or []
         if column["role"] in REMOVED_ROLES and column["technique"] not in ("removed", "pseudonym")
     ]
+
+
+def warn_of_nobody(remarks: Iterable[ReleaseWarning]) -> None:
+    """Warns of rows without any value, where a result names rows by their numbers."""
+    for remark in remarks:
+        if remark.code == EMPTY_ROWS:
+            warn(remark)

@@ -19,7 +19,6 @@ import polars as pl
 from shoal.connectors.party.tls import Identity
 from shoal.data import numba_kernels, person_names, row_order
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import encode_text
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion import limits, secure_maximum
 from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
@@ -213,7 +212,7 @@ class PartyProtocol:
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             policy = self._agreement.policy
             published = table[row_order.published_order(table, policy.quasi, policy.render)]
-            people = encode_text(party_input.ids.gather(rows))
+            people = party_input.ids.gather(rows)
             warnings = person_names.spelled_apart(people, "subject", [])
             self._seal(published)
         by_row = table if self._keeps_rows else None

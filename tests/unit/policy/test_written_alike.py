@@ -2,15 +2,19 @@
 
 import json
 import warnings
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shoal as library
 from sample_policies import content_of
+from shoal.data.person_names import alike_values, bare, names_of, same_value, unsigned
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.binding.columns import written_alike
@@ -195,3 +199,10 @@ def test_ids_in_the_digits_of_another_script_are_ids_in_another_spelling():
     frame = ROWS.select("age", id=pl.Series(["P12", "P١٢", "P१२", "13", "P2", "p2"]))
     (text,) = texts(frame, policy)
     assert text.startswith("attribute 'id': 5 of its values are only 2 if")
+
+
+@given(st.lists(st.text("aAßsé\u0301-. +,01\uff11", max_size=5), min_size=1, unique=True))
+def test_no_spelling_is_lost_among_those_that_are_compared_first(names):
+    shown = unsigned(bare(names_of(pl.Series(names)).unique()))
+    sizes = [size for size in Counter(map(same_value, shown)).values() if size > 1]
+    assert alike_values(pl.Series(names), True, []) == (sum(sizes), len(sizes))

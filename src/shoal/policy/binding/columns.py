@@ -313,7 +313,8 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         listed = attribute.hierarchy is not None
-        found += spelled_apart(table.column(name), role, model.missing_texts, listed)
+        if not table.column(name).was_number:
+            found += spelled_apart(table.column(name).used, role, model.missing_texts, listed)
     return found
 
 

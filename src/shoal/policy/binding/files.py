@@ -21,11 +21,17 @@ from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data import recoding, regular_files
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
-from shoal.data.person_names import named_together, warn_of_nobody, without_nobody
+from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress
 from shoal.data.room import Room
 from shoal.data.table import Table
-from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning, nan_remarks, unread_lists
+from shoal.data.warnings import (
+    FORMULA_CELLS,
+    ReleaseWarning,
+    nan_remarks,
+    unread_lists,
+    warn_of_nobody,
+)
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable

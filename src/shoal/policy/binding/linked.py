@@ -33,9 +33,9 @@ from shoal.data.linked import (
     starts_of,
 )
 from shoal.data.numbers import map_cells
-from shoal.data.person_names import is_nobody, names_of, warn_of_nobody, without_nobody
+from shoal.data.person_names import is_nobody, names_of, without_nobody
 from shoal.data.table import Table
-from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks
+from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks, warn_of_nobody
 from shoal.errors import InputError
 from shoal.policy.binding.columns import cell_warnings, people_doubted
 from shoal.policy.binding.files import PolicyTables
