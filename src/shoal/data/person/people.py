@@ -313,11 +313,13 @@ def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Se
 
 
 MOST_WORDS = 3  # of such a call
-ANY_TEST = "(?i)" + "|".join(
+ANY_TEST = "(?i)" + "|".join(  # with `\W`, of any script, it would take ten times as long to build
     # two letters are no word in a longer text: `NN` and `N. N.`, but not `Anna`
-    rf"^{word[0]}\W*{word[1]}\W*$" if len(word) == 2 and word.isascii() else word
+    f"^{word[0]}[^a-z]*{word[1]}[^a-z]*$"
+    if len(word) == 2 and word.isascii()
+    else word.replace("-", "[^a-z]+")
     for word in sorted(meanings()["test"] | meanings()["nobody"])
-).replace("-", r"\W+")
+)
 _PARTS = {part for test in meanings()["test"] if "-" in test for part in test.split("-")}
 _PART = rf"(?i)^\W*((?:{'|'.join(sorted(_PARTS))})[\W\d]*)+$"
 

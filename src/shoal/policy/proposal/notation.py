@@ -43,7 +43,7 @@ _CLOCKS = {
 _DATE_FORMS = {
     day + clock: digits + time for day, digits in _DAYS.items() for clock, time in _CLOCKS.items()
 }
-_ANY_DATE = re.compile("|".join(f"(?:{digits})" for digits in _DATE_FORMS.values()))
+_ANY_DATE = re.compile(f"(?:{'|'.join(_DAYS.values())})(?:{'|'.join(_CLOCKS.values())})")
 _MARKED = rf"^[-+]?[0-9]*[{re.escape(''.join(THOUSANDS))}][0-9].*[0-9]?$"
 _POINTS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
 """Numbers with a point, and those below a thousand, that may be written with groups of digits."""
