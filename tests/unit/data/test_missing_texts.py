@@ -16,11 +16,11 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import encode_text
 from shoal.errors import InputError
-from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.alpha_k_anonymity import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
 from shoal.privacy.l_diversity import LDiversity
-from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from shoal.privacy.t_closeness import TCloseness
 
 MISSING = ("", "refused", "unknown")

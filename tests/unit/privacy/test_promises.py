@@ -15,14 +15,14 @@ import published
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.alpha_k_anonymity import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.k_l_diversity import KLDiversity
 from shoal.privacy.l_diversity import LDiversity
-from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promise import Promise
 from shoal.privacy.promises import BoundPromises, infeasible_promises

@@ -12,7 +12,7 @@ from naive_peers import classes_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import no_progress
-from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.alpha_k_anonymity import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises

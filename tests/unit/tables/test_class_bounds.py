@@ -16,7 +16,7 @@ import adult_cases
 import shoal
 from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.alpha_k_anonymity import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.search.most_classes import class_bound, most_distinct
 from thorough import LONG

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import naive
 import published
-from shoal.privacy.p_sensitive import PSensitiveKAnonymity
+from shoal.privacy.p_sensitive_k_anonymity import PSensitiveKAnonymity
 
 
 @given(published.classes(names=("s", "u")), st.integers(1, 4), st.integers(2, 4))

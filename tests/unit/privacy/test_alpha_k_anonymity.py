@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import naive
 import published
 from shoal.errors import InputError
-from shoal.privacy.alpha_k import AlphaKAnonymity
+from shoal.privacy.alpha_k_anonymity import AlphaKAnonymity
 
 ALPHAS = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1.0])
 
