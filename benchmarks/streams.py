@@ -365,11 +365,14 @@ def _kills(asked: Any, kills: int) -> Any:
             outputs = ["-o", f"{name}.csv", "--checkpoint", name, "--trace", f"{name}.jsonl"]
             process = subprocess.Popen([*command, *outputs], cwd=folder)
             try:
-                return process.wait(timeout) == 0
+                status = process.wait(timeout)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
                 return False
+            if status:
+                raise RuntimeError(f"the stream ended with status {status}")
+            return True
 
         run("whole", None)
         killed = trials = 0

@@ -98,6 +98,31 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
     assert found == expected
 
 
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_crash_while_a_step_is_put_once_more_takes_nothing_away(shop, monkeypatch, at):
+    expected = finished(shop / "whole")
+    folder, commit = shop / "crashed", Checkpoint.commit
+    monkeypatch.setattr(Checkpoint, "commit", crashing(commit, 4, behind=False))
+    with pytest.raises(Crash):
+        finished(folder)
+    monkeypatch.setattr(Checkpoint, "commit", commit)
+    opened = []
+
+    def killed_within(handle, mode):
+        """The file, of which one that grows is left as it is where it would be written."""
+        file = open(handle, mode)
+        opened.append(mode)
+        if opened.count("r+b") == at:
+            monkeypatch.setattr(file, "write", crashing(file.write, 1, behind=False), raising=False)
+        return file
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shoal.streams.checkpoint.open", killed_within, raising=False)
+        with pytest.raises(Crash):
+            finished(folder)
+    assert finished(folder) == expected
+
+
 SETTINGS = {
     "castle": {"beta": 20, "tick": 40},
     "b-castle": {"tick": 7},

@@ -148,11 +148,11 @@ class Checkpoint:
         with open(handle, "r+b") as file:
             if os.fstat(handle).st_size < at:
                 raise moved(path)
-            file.truncate(at)
             if is_private and not at:
                 path.chmod(0o600)  # somebody else may have made it, so as to read it
             file.seek(at)
             file.write(content)
+            file.truncate()  # not before: killed in between, it would lack what it had
             file.flush()
             if self._durable:
                 os.fsync(file.fileno())
