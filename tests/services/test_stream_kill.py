@@ -110,7 +110,7 @@ def test_a_crash_while_a_step_is_put_once_more_takes_nothing_away(shop, monkeypa
 
     def killed_within(handle, mode):
         """The file, of which one that grows is left as it is where it would be written."""
-        file = open(handle, mode)
+        file = open(handle, mode)  # noqa: SIM115
         opened.append(mode)
         if opened.count("r+b") == at:
             monkeypatch.setattr(file, "write", crashing(file.write, 1, behind=False), raising=False)
