@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from shoal.auditor.linked.labels import sequences
 from shoal.auditor.reading import class_spans
 from shoal.data.classes import Classes
 from shoal.data.encoding import values_beside
@@ -107,26 +108,10 @@ def together(each: Iterable[Links]) -> Links:
 
 
 def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
-    """(items,) int64, equal where items have the same classes, -1 without any; and one item each.
-
-    Class sets are distinguished exactly, as the nodes of a tree that is followed class by class.
-    """
-    node = np.full(places.item_count, -1, dtype=np.int64)
-    nodes, left = 0, np.flatnonzero(places.degrees > 0)
-    depth = 0
-    while len(left):
-        step = places.classes[places.starts[left] + depth]
-        pairs = (node[left] + 1) * np.int64(places.class_count) + step
-        number = np.unique(pairs, return_inverse=True)[1]
-        node[left] = nodes + number
-        nodes += int(number.max()) + 1
-        depth += 1
-        left = left[places.degrees[left] > depth]
-    known = np.flatnonzero(node >= 0)
-    _, first, number = np.unique(node[known], return_index=True, return_inverse=True)
-    profile = np.full(places.item_count, -1, dtype=np.int64)
-    profile[known] = number
-    return profile, known[first]
+    """(items,) int64, equal where items have the same classes, -1 without; and one item of each."""
+    number = sequences(places.starts, places.classes)
+    alone = int((places.degrees == 0).any())  # who is in no class has the least number
+    return number - alone, np.unique(number, return_index=True)[1][alone:]
 
 
 def fitting(places: Links, fits: Links) -> np.ndarray:

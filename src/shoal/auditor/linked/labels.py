@@ -226,20 +226,23 @@ def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: 
 
 
 def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(parents,) int64, equal where parents have the same labels, each as often.
+    """(parents,) int64 dense, equal where parents have the same labels, each as often."""
+    return sequences(starts, labels[np.lexsort((labels, parents_of(starts)))])
 
-    Sorted labels are compared place by place: after place j, the keys of parents with more than j
-    rows tell apart whatever differs in the first j + 1.
+
+def sequences(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(parents,) int64 dense, equal where parents have the same labels in the same order; shorter
+    ones come first. They are ways to the nodes of a tree, which is followed place by place.
     """
     counts = np.diff(starts)
-    ordered = labels[np.lexsort((labels, parents_of(starts)))]
-    by_count = np.argsort(-counts, kind="stable")
-    with_more = np.searchsorted(-counts[by_count], -np.arange(int(counts.max(initial=0))))
-    keys = np.zeros(len(counts), dtype=np.int64)
-    for place, end in enumerate(with_more.tolist()):
-        alive = by_count[:end]
-        keys[alive] = alike([keys[alive], ordered[starts[alive] + place]], end)
-    return alike([counts, keys], len(counts))
+    node = np.zeros(len(counts), dtype=np.int64)
+    nodes, left = 1, np.flatnonzero(counts)
+    for place in range(int(counts.max(initial=0))):
+        left = left[counts[left] > place]
+        number = alike([node[left], labels[starts[left] + place]], len(left))
+        node[left] = nodes + number
+        nodes += int(number.max()) + 1
+    return np.unique(node, return_inverse=True)[1]
 
 
 class KnownSets(NamedTuple):
