@@ -2,7 +2,7 @@
 promised, measured on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -114,46 +114,52 @@ def class_spans(
     return np.column_stack(lo), np.column_stack(hi)
 
 
-# Who of a population fits each class of a release: everybody whom all of its cells cover.
+# Who fits each class of a release: everybody whom all of its cells cover.
 
 
-_BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
+BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
+
+
+def who_fits(
+    columns: Sequence[PublishedColumn], classes: Classes, points: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some classes, and which points all cells of each cover, (these, n) bool; block by block.
+
+    points: (n, d) float64, what is known of somebody on each column.
+    """
+    lo, hi = class_spans(columns, classes.labels, classes.count)
+    step = max(BLOCK // max(len(points), 1), 1)
+    for start in range(0, classes.count, step):
+        block = slice(start, start + step)
+        fits = np.ones((len(lo[block]), len(points)), dtype=bool)
+        for j in range(lo.shape[1]):
+            fits &= release.spans_cover(lo[block, j, None], hi[block, j, None], points[:, j])
+        yield block, fits
 
 
 def _covered_by(
     table: Table, problem: Problem, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population | None:
-    """For each class the people of a population whom all of its cells cover; None where only the
-    original tells.
-    """
-    schema = problem.schema
+    """For each class the people of a population who fit it; None where only the original tells."""
+    schema, shown = problem.schema, []
     quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
     people, weights = np.unique(quasi, axis=0, return_counts=True)
-    kept = np.flatnonzero(classes.labels >= 0)
-    shown = np.zeros((classes.count, len(columns)), dtype=np.int64)
-    for j, published in enumerate(columns):
-        shown[classes.labels[kept], j] = published.codes[kept]
-    covered = []
-    for attribute, published in zip(schema.quasi, columns, strict=True):
+    points = np.empty(people.shape)
+    for j, (attribute, published) in enumerate(zip(schema.quasi, columns, strict=True)):
         people_of_it = table.column(attribute.name)
         if attribute.opaque or (attribute.hierarchy is None and attribute.kind is Kind.CATEGORY):
             attribute = with_values_of(attribute, people_of_it, problem.tables)
             if attribute.hierarchy is None:
                 return None
             published = read_again(published, attribute, schema)
-        values = values_beside(attribute, people_of_it, schema)
-        covered.append(release.spans_cover(published.lo[:, None], published.hi[:, None], values))
+        shown.append(published)
+        points[:, j] = values_beside(attribute, people_of_it, schema)[people[:, j]]
     counts = np.zeros(classes.count, dtype=np.int64)
-    covered_somewhere = np.zeros(len(weights), dtype=bool)
-    step = max(_BLOCK // max(len(weights), 1), 1)
-    for start in range(0, classes.count, step):
-        rows = slice(start, start + step)
-        fits = np.ones((len(shown[rows]), len(weights)), dtype=bool)
-        for j, cells in enumerate(covered):
-            fits &= cells[shown[rows, j]][:, people[:, j]]
-        counts[rows] = fits @ weights
-        covered_somewhere |= fits.any(axis=0)
-    return Population(counts, int(weights[~covered_somewhere].sum()))
+    is_outside = np.ones(len(weights), dtype=bool)
+    for block, fits in who_fits(shown, classes, points):
+        counts[block] = fits @ weights
+        is_outside &= ~fits.any(axis=0)
+    return Population(counts, int(weights[is_outside].sum()))
 
 
 def read_again(published: PublishedColumn, attribute: Attribute, schema: Schema) -> PublishedColumn:

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.linked.labels import sequences
-from shoal.auditor.reading import class_spans
+from shoal.auditor.reading import who_fits
 from shoal.data.classes import Classes
 from shoal.data.encoding import values_beside
 from shoal.data.numbers import alike, places_among, run_entries
-from shoal.data.release import Release, spans_cover
+from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
@@ -287,7 +287,6 @@ def household_joined(name: str, homes: np.ndarray, labels: np.ndarray) -> Releas
 
 ABSENT = -1
 UNKNOWN = np.inf  # NaN is a missing value, which the cell of a missing value covers
-OWN_BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
 
 
 @dataclass(frozen=True)
@@ -358,16 +357,9 @@ def _fitting(
     published: Release, points: np.ndarray, persons: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """People and the classes whose every cell covers a point of theirs; (m,) int64 each."""
-    labels, count = published.classes.labels, published.classes.count
-    lo, hi = class_spans(published.columns, labels, count)
     found = [(np.zeros(0, dtype=np.int64),) * 2]
-    step = max(OWN_BLOCK // max(len(points), 1), 1)
-    for start in range(0, count, step):
-        block = slice(start, start + step)
-        fits = np.ones((len(lo[block]), len(points)), dtype=bool)
-        for j in range(lo.shape[1]):
-            fits &= spans_cover(lo[block, j, None], hi[block, j, None], points[:, j])
+    for block, fits in who_fits(published.columns, published.classes, points):
         label, point = np.nonzero(fits)
-        found.append((persons[point], label + start))
+        found.append((persons[point], label + block.start))
     person, label = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return person, label
