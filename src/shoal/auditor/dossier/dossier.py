@@ -5,15 +5,15 @@ Never says that a release meets a law: that is for people to decide.
 """
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from shoal.auditor import description
 from shoal.auditor.checks import GRAVE_FINDING, OTHER_RELEASES, Check
 from shoal.auditor.dossier.context import (
     RATINGS,
@@ -349,11 +349,8 @@ def _open_questions(
 
 
 def _today() -> date:
-    """The day, in UTC; SOURCE_DATE_EPOCH wins."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    is_said = epoch.isascii() and epoch.isdigit() and len(epoch) < 12
-    now = datetime.fromtimestamp(int(epoch), UTC) if is_said else datetime.now(UTC)
-    return now.date()
+    """The day, in UTC, of certificates that are made now."""
+    return date.fromisoformat(description.date()[:10])
 
 
 # Which fields of a dossier are answered, and what the others lack.
