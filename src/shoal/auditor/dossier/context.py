@@ -358,14 +358,9 @@ class Roles:
     def of(cls, certificate: Certificate, tables: PolicyTables | None) -> "Roles":
         """From the policy, and from a certificate that lists its columns."""
         columns = certificate.get("columns")
-        if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
-            if tables is None:
-                return cls(False)
-            columns = []
-        roles: dict[str, tuple[str, bool]] = {
-            str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
-            for c in columns
-        }
+        if columns is None and tables is None:
+            return cls(False)
+        roles = {c["name"]: (c["role"], c["technique"] != "removed") for c in columns or ()}
         declared = {} if tables is None else tables.model.attributes
         people = [] if tables is None else tables.model.subject_columns
         roles |= {
@@ -424,17 +419,10 @@ def initial_risk(
 
 def residual_risk(certificate: Certificate) -> dict[str, float | None]:
     """The risk in the release, as its certificate states it."""
-    stated = certificate.get("risk")
-    risk = stated if isinstance(stated, Mapping) else {}
-    together = certificate.get("together")
-    hidden = together if isinstance(together, Mapping) else {}
+    risk, together = certificate.get("risk") or {}, certificate.get("together") or {}
+    people = together.get("people")
     return {
-        "alone": _number(hidden.get("alone"), hidden.get("people")),
-        "mean": _number(risk.get("prosecutor_mean")),
-        "max": _number(risk.get("prosecutor_max")),
+        "alone": together["alone"] / people if people else None,
+        "mean": risk.get("prosecutor_mean"),
+        "max": risk.get("prosecutor_max"),
     }
-
-
-def _number(value: Any, whole: Any = 1) -> float | None:
-    both = all(isinstance(n, int | float) and not isinstance(n, bool) for n in (value, whole))
-    return float(value / whole) if both and whole else None

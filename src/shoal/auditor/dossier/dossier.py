@@ -266,8 +266,7 @@ def _other_certificates(answered: ContextFile, context: ContextLike) -> list[dic
     found = []
     for name in named:
         other = Proof(base / name, Certificate.read(base / name))
-        output = other.certificate.get("output")
-        released = output.get("sha256") if isinstance(output, Mapping) else None
+        released = (other.certificate.get("output") or {}).get("sha256")
         found.append({"certificate_sha256": other.sha256, "released_sha256": released})
     return found
 
