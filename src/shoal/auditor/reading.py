@@ -20,6 +20,7 @@ from shoal.data.classes import (
     encode_sensitive_columns,
 )
 from shoal.data.encoding import values_beside, without_subject
+from shoal.data.numbers import places_among
 from shoal.data.person_names import people_of
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.room import blocks
@@ -424,7 +425,7 @@ class Together:
     def of(cls, model: Any, table: Classes) -> "Together":
         """The combinations in a table that was extended for this promise."""
         columns = [table.sensitive[name] for name in model.attributes]
-        sizes = tuple(column.values for column in columns)
+        codes, sizes = [each.codes for each in columns], tuple(each.values for each in columns)
         if prod(sizes) >= 1 << 62:
             raise InputError(
                 f"promise '{model.model}': too many combinations to tell apart; list fewer"
@@ -432,21 +433,13 @@ class Together:
             )
         (name,) = model.compared
         column = table.sensitive[name]
-        keys, first = np.unique(_key([each.codes for each in columns], sizes), return_index=True)
+        keys, first = np.unique(np.ravel_multi_index(codes, sizes), return_index=True)
         return cls(model.attributes, sizes, keys, column.codes[first], column)
 
     def leaf(self, codes: list[np.ndarray]) -> np.ndarray:
         """The place of each combination, -1 where the reference does not show it; (n,) int32."""
-        key = _key(codes, self.sizes)
-        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(self.keys[at] == key, self.leaves[at], -1).astype(np.int32)
-
-
-def _key(codes: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
-    key = np.zeros(len(codes[0]), dtype=np.int64)
-    for column, size in zip(codes, sizes, strict=True):
-        key = key * size + column
-    return key
+        at = places_among(self.keys, np.ravel_multi_index(codes, self.sizes))
+        return np.where(at < 0, -1, self.leaves[at]).astype(np.int32)
 
 
 def _not_for_streams(model: Any, has_reference: bool) -> list[str]:
