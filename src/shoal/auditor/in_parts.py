@@ -72,19 +72,6 @@ class Part(NamedTuple):
     rows: np.ndarray | None
 
 
-class InParts(NamedTuple):
-    """What was measured of a release in some number of parts.
-
-    classes: who is in which class of the whole release, without sensitive values; None where
-    nothing is asked of several classes at once.
-    """
-
-    tally: Tally
-    promises: list[PromiseReport]
-    parts: int
-    classes: Classes | None
-
-
 def measure_in_parts(
     released: CodedTable,
     problem: Problem,
@@ -92,8 +79,10 @@ def measure_in_parts(
     open_columns: Sequence[str],
     followed: Followed | None,
     progress: Progress,
-) -> InParts:
-    """The figures of a release and its promises; raises InputError with what can't be measured.
+) -> tuple[Tally, list[PromiseReport], int, Classes | None]:
+    """The figures of a release, its promises, and in how many parts they were measured; and who is
+    in which class of the whole, without sensitive values, None where nothing is asked of several
+    classes at once. Raises InputError with what can't be measured.
 
     followed: the column that rows in the input's order follow.
     """
@@ -120,7 +109,7 @@ def measure_in_parts(
             of_group = partial(_measured_group, model, table)
             found[i] = list(room.each(of_group, audited.grouped_by(model.groups_by)))
     promises = [model.total(each) for model, each in zip(models, found, strict=True)]
-    return InParts(tally, promises, parts, whole)
+    return tally, promises, parts, whole
 
 
 class _Labelled(NamedTuple):
