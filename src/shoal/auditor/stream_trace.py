@@ -279,46 +279,38 @@ def _not_tight(traced: TracedRelease) -> int:
     new = traced.is_of("new")
     if not new.any() or traced.parameters.get("snap") or not traced.method.publishes_hulls:
         return 0
-    numbers = np.unique(traced.rows["cluster"].filter(new), return_inverse=True)[1]
-    loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
-    attributes = zip(
-        traced.columns, traced.truth.encoded.attributes, traced.problem.schema.quasi, strict=True
-    )
-    for column, encoded, attribute in attributes:
-        value = traced.truth.values(encoded)[new]
-        loose |= _is_loose(column, attribute.hierarchy, column.codes[new], value, numbers)
-    return int(loose.sum())
+    loose: set[int] = set()
+    for column, encoded in zip(traced.columns, traced.truth.encoded.attributes, strict=True):
+        codes = column.codes[new]
+        shown = traced.rows.filter(new).select(
+            "cluster",
+            lo=column.lo[codes],
+            hi=column.hi[codes],
+            value=traced.truth.values(encoded)[new],
+        )
+        loose |= {*_loose(shown, encoded.attribute.hierarchy)}
+    return len(loose)
 
 
-def _is_loose(
-    column: PublishedColumn,
-    tree: Hierarchy | None,
-    codes: np.ndarray,
-    value: np.ndarray,
-    numbers: np.ndarray,
-) -> np.ndarray:
-    """Which clusters publish another span of one attribute than the hull of these members.
+def _loose(shown: pl.DataFrame, tree: Hierarchy | None) -> pl.Series:
+    """Clusters that publish another span of one attribute than the hull of their members.
 
-    codes, value, numbers: the published cell, true value and cluster of each. A cluster of which
-    some value is missing is not judged.
+    shown: `cluster`, `lo`, `hi` and true `value` of each. A cluster of which some value is missing
+    is not judged.
     """
-    count = int(numbers.max()) + 1
-    known = np.ones(count, dtype=bool)
-    known[numbers[np.isnan(value)]] = False
-    lo, hi = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(lo, numbers, np.where(np.isnan(value), np.inf, value))
-    np.maximum.at(hi, numbers, np.where(np.isnan(value), -np.inf, value))
-    fits_anyhow = np.zeros(len(numbers), dtype=bool)
+    value = pl.col("value")
+    hulls = shown.group_by("cluster").agg(least=value.nan_min(), most=value.nan_max())
+    hulls = hulls.drop_nans().with_columns(is_root=False)
     if tree is not None:
-        node = np.zeros(count, dtype=np.int32)
-        node[known] = tree.covering(lo[known].astype(np.int32), hi[known].astype(np.int32))
-        lo, hi = tree.first[node].astype(float), tree.last[node].astype(float)
-        # the root may be written as the suppression mark
-        fits_anyhow = (known & (node == tree.root))[numbers] & np.isneginf(column.lo[codes])
-    fits = (column.lo[codes] == lo[numbers]) & (column.hi[codes] == hi[numbers]) | fits_anyhow
-    loose = np.zeros(count, dtype=bool)
-    loose[numbers[~fits & known[numbers]]] = True
-    return loose
+        node = tree.covering(*hulls.select(pl.col("least", "most").cast(pl.Int32)).to_numpy().T)
+        hulls = hulls.with_columns(
+            least=tree.first[node].astype(float),
+            most=tree.last[node].astype(float),
+            is_root=node == tree.root,
+        )
+    is_hull = (pl.col("lo") == pl.col("least")) & (pl.col("hi") == pl.col("most"))
+    is_mark = pl.col("is_root") & (pl.col("lo") == -np.inf)  # which the root may be written as
+    return shown.join(hulls, on="cluster").filter(~(is_hull | is_mark))["cluster"]
 
 
 def _reused_before_made(traced: TracedRelease) -> int:
