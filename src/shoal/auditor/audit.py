@@ -99,13 +99,13 @@ def audit_table(
         if trained:
             policy.refuse_two_tables("downstream")
     encoded: EncodedTable | None = None
+    truth: Truth | None = None
     if original is None:
         if trace is not None:
             raise InputError("trace: can only be checked against the original; give that, too")
-        problem, truth = bound_release(shown, policy), None
+        problem = bound_release(shown, policy)
     else:
-        problem, encoded = bound_with_original(shown, policy, original, trace)
-        truth = truth_of(original, encoded, problem, trace)
+        problem, encoded, truth = bound_with_original(shown, policy, original, trace)
     if policy.is_in_two_tables:
         measured, released = measure_two_tables(released, problem, None, original, progress)
         # the original is compared by row here, not by group
@@ -134,8 +134,10 @@ def audit_table(
 
 def bound_with_original(
     released: Table, policy: Policy, original: Table, trace: np.ndarray | None
-) -> tuple[Problem, EncodedTable]:
-    """The problem of the original, and the original encoded; raises InputError with every finding.
+) -> tuple[Problem, EncodedTable, Truth | None]:
+    """The problem of the original, the original encoded, and what it tells about the release, None
+    where nobody knows whose row is where: there is no trace, and rows are not in the original's
+    order. Raises InputError with every finding.
 
     trace: (n,) the original's row behind each published one.
     """
@@ -157,17 +159,8 @@ def bound_with_original(
     encoded, wrong = encode(original, problem.schema)
     if encoded is None or wrong:
         raise InputError.from_findings([f"original: {finding}" for finding in wrong])
-    return problem, encoded
-
-
-def truth_of(
-    original: Table, encoded: EncodedTable, problem: Problem, trace: np.ndarray | None
-) -> Truth | None:
-    """What the original tells about a release; None where nobody knows whose row is where: there
-    is no trace, and rows are not in the original's order.
-    """
     is_known = trace is not None or problem.schema.render.order == "input"
-    return Truth(original, encoded, trace) if is_known else None
+    return problem, encoded, Truth(original, encoded, trace) if is_known else None
 
 
 def audit_file(
