@@ -3,7 +3,7 @@ contradicts itself.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -332,15 +332,17 @@ def _utility(stated: Stated) -> Iterator[str]:
         yield "'utility.classification' counts more than all records"
     negative = [name for name, score in utility.items() if score is not None and score < 0]
     yield from (f"'utility.{name}' is below 0" for name in negative if "squared" in name)
-    losses = [
-        column["loss"]
-        for column in stated.at("columns") or []
-        if column["role"] == "quasi" and column["technique"] != "removed"
-    ]
-    known = [loss for loss in losses if loss is not None]
-    mean = exact_sum(known) / len(known) if known and len(known) == len(losses) else None
+    mean = mean_loss(stated.at("columns") or [])
     if mean is not None and not is_close(utility.get("gcp"), mean):
         yield "'utility.gcp' is not the mean loss of the quasi-identifiers"
+
+
+def mean_loss(columns: Sequence[ColumnReport]) -> float | None:
+    """The mean over published quasi-identifiers; None where that of some is not known."""
+    shown = [column for column in columns if column["technique"] != "removed"]
+    losses = [column["loss"] for column in shown if column["role"] == "quasi"]
+    known = [loss for loss in losses if loss is not None]
+    return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
 
 
 def _promises(stated: Stated) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shoal.auditor.checks import mean_loss
 from shoal.auditor.description import column_roles, provenance
 from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
@@ -22,7 +23,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import KNOWN, RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
-from shoal.data.numbers import alike, exact_sum, run_entries
+from shoal.data.numbers import alike, run_entries
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
@@ -168,7 +169,7 @@ def measure_linked(
             **_sizes(release, truth),
             "promises": promises,
             "together": _together(release, k),
-            "utility": dict.fromkeys(UTILITY) | {"gcp": _mean_loss(columns)},
+            "utility": dict.fromkeys(UTILITY) | {"gcp": mean_loss(columns)},
             "risk": dict.fromkeys(RISK) | _risk(release, promises),
             "columns": columns,
             "warnings": [],
@@ -378,13 +379,6 @@ def _columns(
             column["name"] = about.qualified(column["name"])
             found.append(column)
     return found
-
-
-def _mean_loss(columns: list[ColumnReport]) -> float | None:
-    """The mean over quasi-identifiers, each over the published rows of its table."""
-    losses = [column["loss"] for column in columns if column["role"] == "quasi"]
-    known = [loss for loss in losses if loss is not None]
-    return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
 
 
 def _table(
