@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.linked import PEOPLE, Known, LinkedTables, parents_of
+from shoal.data.linked import PEOPLE, Known, LinkedTable, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked, read_linked
@@ -45,6 +45,18 @@ class ViewedTable:
     known: AllOrSome = ALL
     counted: Sequence[np.ndarray] = ()
     count_known: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        about: LinkedTable,
+        starts: np.ndarray,
+        cells: Sequence[np.ndarray],
+        counted: Sequence[np.ndarray] = (),
+    ) -> "ViewedTable":
+        """As the policy says what is known of it."""
+        own = about.name, about.parent
+        return cls(*own, starts, cells, about.known, counted, about.count_known)
 
     @property
     def rows(self) -> int:
@@ -206,23 +218,12 @@ def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: 
     """The tables as they are, before a release. knows: by qualified name, which columns are known;
     of rows without a known column their number is.
     """
-    return View(
-        [
-            ViewedTable(
-                about.name,
-                about.parent,
-                tables.rows[about.name].starts,
-                [
-                    one.ranks
-                    for one in tables.rows[about.name].encoded.attributes
-                    if knows(about.qualified(one.attribute.name))
-                ],
-                about.known,
-                count_known=about.count_known,
-            )
-            for about in tables.tree.tables
-        ]
-    )
+    viewed = []
+    for about in tables.tree.tables:
+        rows = tables.rows[about.name]
+        known = [e for e in rows.encoded.attributes if knows(about.qualified(e.attribute.name))]
+        viewed.append(ViewedTable.of(about, rows.starts, [e.ranks for e in known]))
+    return View(viewed)
 
 
 def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:

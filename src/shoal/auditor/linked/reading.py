@@ -102,20 +102,12 @@ class LinkedRelease:
     @cached_property
     def view(self) -> View:
         """What attackers see of it, who know what the policy says."""
-        return View(
-            [
-                ViewedTable(
-                    table.name,
-                    table.parent,
-                    self.tables[table.name].starts,
-                    self.tables[table.name].cells,
-                    table.known,
-                    [column.codes for column in self.tables[table.name].counts.values()],
-                    table.count_known,
-                )
-                for table in self.tree.tables
-            ]
-        )
+        viewed = []
+        for about in self.tree.tables:
+            own = self.tables[about.name]
+            counted = [column.codes for column in own.counts.values()]
+            viewed.append(ViewedTable.of(about, own.starts, own.cells, counted))
+        return View(viewed)
 
     @property
     def hull(self) -> tuple[np.ndarray, np.ndarray]:
