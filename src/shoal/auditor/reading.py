@@ -20,7 +20,7 @@ from shoal.data.classes import (
     encode_sensitive_columns,
 )
 from shoal.data.encoding import values_beside, without_subject
-from shoal.data.numbers import places_among
+from shoal.data.numbers import alike, places_among
 from shoal.data.person_names import people_of
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.room import blocks
@@ -142,11 +142,10 @@ def _covered_by(
     table: Table, problem: Problem, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population | None:
     """For each class the people of a population who fit it; None where only the original tells."""
-    schema, shown = problem.schema, []
-    quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
-    people, weights = np.unique(quasi, axis=0, return_counts=True)
-    points = np.empty(people.shape)
-    for j, (attribute, published) in enumerate(zip(schema.quasi, columns, strict=True)):
+    schema, shown, points = problem.schema, [], []
+    kinds = alike((table.column(a.name).codes for a in schema.quasi), table.records)
+    _, rows, weights = np.unique(kinds, return_index=True, return_counts=True)
+    for attribute, published in zip(schema.quasi, columns, strict=True):
         people_of_it = table.column(attribute.name)
         if attribute.opaque or (attribute.hierarchy is None and attribute.kind is Kind.CATEGORY):
             attribute = with_values_of(attribute, people_of_it, problem.tables)
@@ -154,10 +153,10 @@ def _covered_by(
                 return None
             published = read_again(published, attribute, schema)
         shown.append(published)
-        points[:, j] = values_beside(attribute, people_of_it, schema)[people[:, j]]
+        points.append(values_beside(attribute, people_of_it, schema)[people_of_it.codes[rows]])
     counts = np.zeros(classes.count, dtype=np.int64)
     is_outside = np.ones(len(weights), dtype=bool)
-    for block, fits in who_fits(shown, classes, points):
+    for block, fits in who_fits(shown, classes, np.column_stack(points)):
         counts[block] = fits @ weights
         is_outside &= ~fits.any(axis=0)
     return Population(counts, int(weights[is_outside].sum()))

@@ -24,6 +24,7 @@ from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures, figures_of
+from shoal.data.numbers import alike
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Missing, Role, Schema
@@ -66,7 +67,9 @@ class PeopleHistory:
 
     def findings(self, release: int, k: int, guards: str) -> list[release_view.HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
-        histories, people = np.unique(self.classes, axis=0, return_counts=True)
+        kinds = alike(self.classes.T, len(self.tokens))
+        _, first, people = np.unique(kinds, return_index=True, return_counts=True)
+        histories = self.classes[first]
         # among how many people those of each history are, and whether less than k breaks it
         checks = {"atoms": (people, guards == release_view.CELLS)}
         if guards == release_view.COMPANY:
