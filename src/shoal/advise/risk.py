@@ -227,7 +227,7 @@ def linked_risk(tables: LinkedTables, k: int | None, progress: Progress = no_pro
     ]
     progress("counting who hides among how many")
     view = view_of(tables)
-    fewest = view.fewest_alike(tables.tree.known_rows or 0)
+    fewest = view.fewest_alike
     sizes, counts = np.unique(fewest, return_counts=True)
 
     def lone(knows: Callable[[str], bool]) -> int:

@@ -230,10 +230,9 @@ def _with_known_rows(
     """k-anonymity where any m rows are known, too, or a date: the fewest people who fit what is
     known, or by how many times the likeliest is less than certain.
     """
-    most = release.tree.known_rows or 0
     if report["measured"] is None:
         return report
-    fewest = release.view.fewest_alike(most)[~release.withheld]
+    fewest = release.view.fewest_alike[~release.withheld]
     likely = [] if dated is None or not len(dated) else [int((dated[:, 0] // dated[:, 1]).min())]
     measured = min(int(fewest.min()), int(report["measured"]), *release.loose.values(), *likely)
     return report | {"measured": measured, "holds": measured >= report["asked"]}
@@ -344,7 +343,7 @@ def _risk(release: LinkedRelease, promises: list[PromiseReport]) -> dict[str, fl
     measured = [p["measured"] for p in promises if p["model"] == "k-anonymity" and p["measured"]]
     if not measured:
         return {}
-    fewest = release.view.fewest_alike(release.tree.known_rows or 0)[~release.withheld]
+    fewest = release.view.fewest_alike[~release.withheld]
     most, mean = 1 / min(measured), float(np.mean(1 / fewest))
     return {
         "prosecutor_max": most,

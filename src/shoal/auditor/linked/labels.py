@@ -201,14 +201,15 @@ class View:
         once = np.unique(alike([*by, above], len(rows)), return_index=True)[1]
         return [one[once] for one in by], above[once]
 
-    def fewest_alike(self, most_rows: int = 0) -> np.ndarray:
+    @cached_property
+    def fewest_alike(self) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
 
-        most_rows: how many rows are known of the tables with a number. Raises InputError where
-        there are more sets of rows than `MOST_SETS`.
+        Raises InputError where there are more sets of rows than `MOST_SETS`.
         """
         fewest = np.bincount(self.labels)[self.labels] if self.people else np.zeros(0, np.int64)
-        for size in range(1, most_rows + 1):
+        known_rows = (one.known for one in self.tables if isinstance(one.known, int))
+        for size in range(1, max(known_rows, default=0) + 1):
             sets = self.known_sets(size)
             np.minimum.at(fewest, sets.person, np.bincount(sets.number)[sets.number])
         return fewest
@@ -335,9 +336,9 @@ class Exposure:
 def exposures(view: View, k: int) -> tuple[Exposure, ...]:
     """Which table, and how many of its rows, betray people: each table by itself, then together."""
 
-    def below(assumed: View, most_rows: int = 0) -> int | None:
+    def below(assumed: View) -> int | None:
         try:
-            return int((assumed.fewest_alike(most_rows) < k).sum())
+            return int((assumed.fewest_alike < k).sum())
         except InputError:
             return None
 
@@ -349,13 +350,11 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
 
     found = [Exposure(PEOPLE, "all", below(view.knowing(lambda t: Known.NONE)))]
     for table in view.tables[1:]:
-        steps: list[tuple[str, AllOrSome, int]] = [("count", Known.COUNT, 0), ("1", 1, 1)]
-        steps += [("2", 2, 2), ("all", ALL, 0)]
-        if not (table.cells or table.counted):
-            steps = steps[:1]
+        steps: list[AllOrSome] = [Known.COUNT]
+        if table.cells or table.counted:
+            steps += [1, 2, ALL]
         found += [
-            Exposure(table.name, words, below(alone(table.name, known), rows))
-            for words, known, rows in steps
+            Exposure(table.name, str(known), below(alone(table.name, known))) for known in steps
         ]
     return tuple(found)
 
@@ -365,7 +364,7 @@ def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, floa
     known: share of people who are alone, and the chance to find one on average and at most.
     """
     tables = bound_linked(read_linked(original, problem).tables, problem)
-    fewest = view_of(tables).fewest_alike(tables.tree.known_rows or 0)
+    fewest = view_of(tables).fewest_alike
     return {
         "alone": float((fewest == 1).mean()),
         "mean": float((1 / fewest).mean()),

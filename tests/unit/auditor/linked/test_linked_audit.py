@@ -671,7 +671,7 @@ def test_a_value_below_a_row_is_asked_about_by_what_that_row_shows():
 @given(small_worlds(), st.integers(1, 3))
 def test_who_knows_m_visits_finds_as_many_people_as_trying_them_does(world, m):
     rows = [[((kind, len(drugs)), set()) for kind, drugs in own] for _, own in world]
-    found = view_of(world, visits=m, drugs=Known.COUNT).fewest_alike(m)
+    found = view_of(world, visits=m, drugs=Known.COUNT).fewest_alike
     assert found.tolist() == fewest_by_trying(rows, [cell for cell, _ in world], m)
 
 
@@ -711,7 +711,7 @@ def test_rows_of_several_tables_may_hang_from_the_same_row(world, m):
         for person in world
     ]
     whole = [sorted(len(own) for _, own in person) for person in world]
-    assert view.fewest_alike(m).tolist() == fewest_by_trying(rows, whole, m)
+    assert view.fewest_alike.tolist() == fewest_by_trying(rows, whole, m)
 
 
 def fewest_by_trying(rows, whole, m):
@@ -754,7 +754,7 @@ def test_sets_that_are_too_many_to_count_are_refused_not_guessed():
     table = ViewedTable("visits", PEOPLE, np.array([0, rows]), [np.arange(rows)], 3)
     view = View([ViewedTable(PEOPLE, None, np.array([0, 1]), []), table])
     with pytest.raises(InputError, match="not judged"):
-        view.fewest_alike(3)
+        _ = view.fewest_alike
 
 
 @given(
