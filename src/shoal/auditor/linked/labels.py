@@ -83,11 +83,7 @@ class View:
     @cached_property
     def person_of(self) -> Mapping[str, np.ndarray]:
         """The person of each row of every table, (n,) int64."""
-        found = {PEOPLE: np.arange(self.people)}
-        for table in self.tables[1:]:
-            assert table.parent is not None
-            found[table.name] = found[table.parent][parents_of(table.starts)]
-        return found
+        return {table.name: self.path(table.name)[0] for table in self.tables}
 
     def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> "View":
         """The tables under other assumptions about what is known of each."""
@@ -138,33 +134,54 @@ class View:
         return self.labels_with_above(name) if is_known else self.row_labels(name)
 
     @cached_property
-    def items_of(self) -> Mapping[str, np.ndarray]:
-        """By table with a number, (n,) int64 what each row shows, as a number that differs between
-        tables, and where people have different labels.
+    def numbered(self) -> list[str]:
+        """The tables of which a number of rows is known."""
+        return [table.name for table in self.tables if isinstance(table.known, int)]
+
+    @cached_property
+    def known_items(self) -> np.ndarray:
+        """(i,) int64 what each row of these tables shows, one table behind the other, as a number
+        that differs between tables, and where people have different labels.
         """
-        found: dict[str, np.ndarray] = {}
-        begun = 0
-        for table in self.tables[1:]:
-            if not isinstance(table.known, Known):
-                shown = [
-                    self.labels[self.person_of[table.name]],
-                    self.labels_with_above(table.name),
-                ]
-                found[table.name] = begun + alike(shown, table.rows)
-                begun = int(found[table.name].max(initial=begun - 1)) + 1
-        return found
+        labels = self.labels[self.known_paths[0]]
+        rows = [self.labels_with_above(name) for name in self.numbered]
+        table = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
+        return alike([table, labels, np.concatenate(rows)], len(labels))
 
     def known_sets(self, size: int) -> "KnownSets":
-        """What attackers who know `size` rows may know; InputError for more than `MOST_SETS`."""
-        nobody = np.zeros(0, np.int64)
-        people = np.concatenate([nobody, *(self.person_of[name] for name in self.items_of)])
-        items = np.concatenate([nobody, *self.items_of.values()])
-        return known_sets(people, items, self.known_paths, size)
+        """What attackers who know `size` rows, 1 to 3, may know where a number of rows is known.
+
+        Rows that show the same are not told apart, but each of them counts; a person has each
+        choice once. Raises InputError for more choices than `MOST_SETS`.
+        """
+        person, item = self.known_paths[0], self.known_items
+        order = np.lexsort((item, person))
+        counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
+        values, times = np.unique(counts, return_counts=True)
+        sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
+        if sets > MOST_SETS:
+            raise InputError(
+                f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is"
+                " not judged; say a smaller number, or 'all'"
+            )
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        people, chosen = [np.zeros(0, np.int64)], [np.zeros((0, size), np.int64)]
+        for count in np.unique(counts[counts >= size]).tolist():
+            members = np.flatnonzero(counts == count)
+            places = _choices(count, size)
+            people.append(np.repeat(members, len(places)))
+            chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
+        rows = order[np.concatenate(chosen)]
+        pattern = _pattern(rows, item, self.known_paths[1:-1])
+        number = alike([*item[rows].T, *pattern], len(rows))
+        kinds = int(number.max(initial=0)) + 1
+        once = np.unique(np.concatenate(people) * kinds + number)
+        return KnownSets(once // kinds, once % kinds, rows, number)
 
     @cached_property
     def known_paths(self) -> list[np.ndarray]:
-        """`path` of all rows in `items_of`, table by table; each goes on with the row itself."""
-        paths = [self.path(name) for name in self.items_of]
+        """`path` of all rows in `known_items`; each goes on with the row itself."""
+        paths = [self.path(name) for name in self.numbered]
         return [
             np.concatenate([path[min(level, len(path) - 1)] for path in paths])
             for level in range(max(map(len, paths), default=0))
@@ -185,8 +202,8 @@ class View:
         and of one above that of its own rows, which known ones hang from.
         """
         chain = [*reversed(self.above(name)), name]
-        known = [level for level, one in enumerate(chain, 1) if one in self.items_of]
-        is_above = any(name in self.above(one) for one in self.items_of)
+        known = [level for level, one in enumerate(chain, 1) if one in self.numbered]
+        is_above = any(name in self.above(one) for one in self.numbered)
         return known or ([0, len(chain)] if is_above else [0])
 
     def known_rows(self, sets: "KnownSets", level: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -197,7 +214,7 @@ class View:
         above = self.known_paths[level][rows]
         by = [np.repeat(sets.choice, sets.choices.shape[1])]
         if level > 0:
-            by.append(np.concatenate([*self.items_of.values()])[rows])
+            by.append(self.known_items[rows])
         once = np.unique(alike([*by, above], len(rows)), return_index=True)[1]
         return [one[once] for one in by], above[once]
 
@@ -251,7 +268,7 @@ class KnownSets(NamedTuple):
     """Sets of rows, and who has which: (h,) the person and (h,) the number of the set, each pair
     once. Sets differ by their items, or by which of these hang from the same row.
 
-    choices: (c, size) the rows of every choice, as `View.items_of` has them; choice: (c,) the
+    choices: (c, size) the rows of every choice, as `View.known_items` has them; choice: (c,) the
     number of its set.
     """
 
@@ -259,38 +276,6 @@ class KnownSets(NamedTuple):
     number: np.ndarray
     choices: np.ndarray
     choice: np.ndarray
-
-
-def known_sets(
-    person: np.ndarray, item: np.ndarray, paths: Sequence[np.ndarray], size: int
-) -> KnownSets:
-    """What somebody has, `size` rows at a time, 1 to 3.
-
-    Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) of each row, as in `View.items_of`; paths: as `View.known_paths`.
-    Raises InputError for more choices than `MOST_SETS`.
-    """
-    order = np.lexsort((item, person))
-    counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
-    values, times = np.unique(counts, return_counts=True)
-    sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
-    if sets > MOST_SETS:
-        raise InputError(
-            f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is not"
-            " judged; say a smaller number, or 'all'"
-        )
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    people, chosen = [np.zeros(0, np.int64)], [np.zeros((0, size), np.int64)]
-    for count in np.unique(counts[counts >= size]).tolist():
-        members = np.flatnonzero(counts == count)
-        places = _choices(count, size)
-        people.append(np.repeat(members, len(places)))
-        chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
-    rows = order[np.concatenate(chosen)]
-    number = alike([*item[rows].T, *_pattern(rows, item, paths[1:-1])], len(rows))
-    kinds = int(number.max(initial=0)) + 1
-    once = np.unique(np.concatenate(people) * kinds + number)
-    return KnownSets(once // kinds, once % kinds, rows, number)
 
 
 def _pattern(rows: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray]) -> np.ndarray:
