@@ -334,23 +334,18 @@ def points_of(
     own = known[number]
     quasi = own.truth.encoded.attributes
     rows = np.column_stack([encoded.value_of_code()[encoded.codes] for encoded in quasi])
-    strangers = np.ones(people, dtype=bool)
-    strangers[own.persons] = False
     found = np.full((people, len(quasi)), UNKNOWN)
-    seen = np.zeros((people, len(quasi)), dtype=bool)
-    for other in (*known[:number], *known[number + 1 :]):
+    # whoever is in several others is as the first of them says
+    for other in reversed((*known[:number], *known[number + 1 :])):
         persons, first = np.unique(other.persons, return_index=True)
         original = other.truth.original
-        for j, encoded in enumerate(quasi):
-            if encoded.attribute.name not in original.names:
-                continue
-            column = original.column(encoded.attribute.name)
-            values = values_beside(encoded.attribute, column, own.schema)
-            fresh = strangers[persons] & ~seen[persons, j]
-            found[persons[fresh], j] = values[column.codes[first[fresh]]]
-            seen[persons[fresh], j] = True
-    left = np.flatnonzero(strangers)
-    return np.concatenate([rows, found[left]]), np.concatenate([own.persons, left])
+        for j, attribute in enumerate(encoded.attribute for encoded in quasi):
+            if attribute.name in original.names:
+                column = original.column(attribute.name)
+                values = values_beside(attribute, column, own.schema)
+                found[persons, j] = values[column.codes[first]]
+    strangers = np.setdiff1d(np.arange(people), own.persons)
+    return np.concatenate([rows, found[strangers]]), np.concatenate([own.persons, strangers])
 
 
 def _fitting(
