@@ -209,13 +209,13 @@ class RecordHistory:
 
         Returns how many values all classes of each row so far have in common.
         """
-        before, label = self.signature[release.records[rows]], release.labels[rows]
-        which = alike([before, label], len(rows))
+        before, labels = self.signature[release.records[rows]], release.labels[rows]
+        which = alike([before, labels], len(rows))
         one_each = np.unique(which, return_index=True)[1]
         first = len(self.sets)
-        for known, shown in zip(before[one_each].tolist(), label[one_each].tolist(), strict=True):
-            values = release.shown[shown]
-            self.sets.append(values if known < 0 else self.sets[known] & values)
+        for known, label in zip(before[one_each].tolist(), labels[one_each].tolist(), strict=True):
+            shown = release.shown[label]
+            self.sets.append(shown if known < 0 else self.sets[known] & shown)
         self.signature[release.records[rows]] = first + which
         none = release.no_value  # the texts for no value count as one
         sizes = [len(common - none) + bool(common & none) for common in self.sets[first:]]
