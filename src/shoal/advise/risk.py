@@ -141,7 +141,7 @@ class Risk(notebook.Figures):
                 for name in self.quasi
             },
             "if_known": dict(self.if_known),
-            "exposed": [one.report() for one in self.exposed] or None,
+            "exposed": [one._asdict() for one in self.exposed] or None,
             "alone_by_counts": self.alone_by_counts,
             "special": None if self.special is None else self.special.to_dict(),
             "individual_risk": self.individual_risk,

@@ -418,7 +418,7 @@ def _exposed(release: LinkedRelease, k: int) -> Iterator[Json]:
         if release.tree.is_joined(release.tree[one.table]):
             known = [one.table, *release.view.above(one.table)] if one.known != "count" else []
             is_dated = any(release.tables[name].dates for name in known)
-            yield one.report() | ({"dates_aside": True} if is_dated else {})
+            yield one._asdict() | ({"dates_aside": True} if is_dated else {})
 
 
 def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | None) -> Json:

@@ -6,7 +6,7 @@ all of this is equal: labels are refined row by row and compared, nothing is has
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, takewhile
 from math import comb
@@ -302,8 +302,7 @@ def _choices(count: int, size: int) -> np.ndarray:
 # What of a person is enough to find it: by table, and by the number of rows that are known.
 
 
-@dataclass(frozen=True)
-class Exposure:
+class Exposure(NamedTuple):
     """How many people hide among fewer than k by their own cells and what is known of one table.
 
     known: `count`, a number of rows or `all`; below: None where there is too much to count.
@@ -312,10 +311,6 @@ class Exposure:
     table: str
     known: str
     below: int | None
-
-    def report(self) -> dict[str, str | int | None]:
-        """As a certificate states it."""
-        return asdict(self)
 
 
 def exposures(view: View, k: int) -> tuple[Exposure, ...]:
