@@ -148,11 +148,11 @@ def measure_linked(
     if truth is not None and owners is None:
         progress("trying to match people")
         rng = np.random.default_rng([model.seed, 48])
-        found = matching_attack(release, truth, k, rng, dates)
-        measured["matching"] = found.report()
-        faults["matched"] = found.below
+        found, unmoved = matching_attack(release, truth, k, rng, dates)
+        measured["matching"] = found
+        faults["matched"] = found["below"]
         if release.moved is not None:
-            faults["odd_days"] += found.unmoved
+            faults["odd_days"] += unmoved
         faults |= {"kept_keys": 0, "kept_order": 0}
         for fault, count, finding in kept_of_original(release, truth, rng):
             faults[fault] += count
