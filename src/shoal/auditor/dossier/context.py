@@ -1,6 +1,5 @@
 """The context of a release: what its owner knows and no certificate can measure."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -244,19 +243,6 @@ def lack_of(value: Any, today: Day | None) -> str:
     return "" if value not in (None, "", [], {}) and str(value).strip() else "empty"
 
 
-@dataclass(frozen=True)
-class ContextFile:
-    """A context and the hash of the file that it was read from."""
-
-    context: Context
-    sha256: str | None
-
-    @property
-    def content(self) -> Mapping[str, Any]:
-        """As JSON, with every key."""
-        return self.context.model_dump(mode="json")
-
-
 ContextLike: TypeAlias = str | Path | dict[str, Any]
 """A file, or its content."""
 
@@ -277,15 +263,9 @@ SHOWN = {
 """What a column shows, by its technique."""
 
 
-def read_context(given: ContextLike) -> ContextFile:
+def read_context(given: ContextLike) -> Context:
     """A context from a YAML, JSON or TOML file, or its content; raises InputError, all findings."""
-    if isinstance(given, dict):
-        return ContextFile(_checked(given), None)
-    content = read_mapping(given, "context")
-    return ContextFile(_checked(content), hashlib.sha256(Path(given).read_bytes()).hexdigest())
-
-
-def _checked(content: Mapping[str, Any]) -> Context:
+    content = given if isinstance(given, dict) else read_mapping(given, "context")
     present = {key: value for key, value in content.items() if value is not None}
     try:
         return Context.model_validate(present)
