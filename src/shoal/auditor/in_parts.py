@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -85,8 +85,10 @@ def measure_in_parts(
     for added, amounts, own in room.each(measured, audited.ranges(followed, whole is not None)):
         parts += 1
         tally.absorb(added)
-        if whole is not None and own is not None:
-            whole = own.among(whole)
+        if whole is not None and own is not None:  # the classes of the ranges before, and these
+            rows, labels, count = own
+            whole.labels[rows] = np.where(labels < 0, -1, labels + whole.count)
+            whole = replace(whole, count=whole.count + count)
         for each, amount in zip(found, amounts, strict=True):
             each.append(amount)
     for i, model in enumerate(models):
@@ -96,19 +98,6 @@ def measure_in_parts(
             found[i] = list(room.each(grouped, audited.ranges_by(model.groups_by)))
     promises = [model.total(each) for model, each in zip(models, found, strict=True)]
     return tally, promises, parts, whole
-
-
-class _Labelled(NamedTuple):
-    """The classes of a range. rows: (n,) where its records stand. labels: (n,) class of each."""
-
-    rows: np.ndarray
-    labels: np.ndarray
-    classes: int
-
-    def among(self, whole: Classes) -> Classes:
-        """The classes of the ranges before, whose labels are written on, and these."""
-        whole.labels[self.rows] = np.where(self.labels < 0, -1, self.labels + whole.count)
-        return replace(whole, count=whole.count + self.classes)
 
 
 @dataclass(frozen=True)
@@ -146,9 +135,10 @@ class _Audited:
         open_columns: Sequence[str],
         middles: np.ndarray | None,
         codes: Sequence[Codes],
-    ) -> tuple[Tally, list[Any], _Labelled | None]:
-        """The figures of one of `ranges`, what each promise finds there that groups by all columns,
-        and which record is in which class where that is asked.
+    ) -> tuple[Tally, list[Any], tuple[np.ndarray, np.ndarray, int] | None]:
+        """The figures of one of `ranges`, and what each promise finds there that groups by all
+        columns; where that is asked, the places of its records, the class of each, and how many
+        classes there are.
 
         middles: by cell of the column that rows follow, where its rows would stand.
         """
@@ -163,7 +153,7 @@ class _Audited:
         tally.take(released, release, truth, near)
         models = self.problem.promises
         amounts = [None if model.groups_by else model.part(classes, table) for model in models]
-        labelled = None if rows is None else _Labelled(rows, classes.labels, classes.count)
+        labelled = None if rows is None else (rows, classes.labels, classes.count)
         return tally, amounts, labelled
 
     def _release(
