@@ -19,12 +19,13 @@ from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent
 from shoal.auditor.ledger.release_view import table_damage
 from shoal.auditor.ledger.terms import Values, compared, joined, policy_of, values_of
 from shoal.auditor.reading import class_spans
-from shoal.auditor.sharing import ABSENT, Links, fitting, profiles_of
+from shoal.auditor.sharing import ABSENT, Links, fitting
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures, figures_of
+from shoal.data.numbers import alike
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Missing, Role, Schema
@@ -64,14 +65,14 @@ class PeopleHistory:
 
     def findings(self, release: int, k: int, guards: str) -> list[release_view.HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
-        person, place = np.nonzero(self.classes != ABSENT)
-        many, releases = int(self.classes.max(initial=0)) + 1, self.classes.shape[1]
-        label = place * many + self.classes[person, place]
-        places = Links.of(person, label, len(self.tokens), many * releases)
-        atom = profiles_of(places)[0]
+        atom = alike(self.classes.T, len(self.tokens))
         # among how many people each is, and whether less than k breaks it
         checks = {"atoms": (np.bincount(atom)[atom], guards == release_view.CELLS)}
         if guards == release_view.COMPANY:
+            person, place = np.nonzero(self.classes != ABSENT)
+            many, releases = int(self.classes.max(initial=0)) + 1, self.classes.shape[1]
+            label = place * many + self.classes[person, place]
+            places = Links.of(person, label, len(self.tokens), many * releases)
             checks["company"] = fitting(places, places), True
         found = []
         for check, (sizes, breaks) in checks.items():
