@@ -20,7 +20,6 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from shoal.auditor.linked.labels import sequences
 from shoal.auditor.reading import who_fits
 from shoal.data.classes import Classes
 from shoal.data.encoding import values_beside
@@ -112,6 +111,21 @@ def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
     number = sequences(places.starts, places.classes)
     alone = int((places.degrees == 0).any())  # who is in no class has the least number
     return number - alone, np.unique(number, return_index=True)[1][alone:]
+
+
+def sequences(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(parents,) int64 dense, equal where parents have the same labels in the same order; shorter
+    ones come first. They are ways to the nodes of a tree, which is followed place by place.
+    """
+    counts = np.diff(starts)
+    node = np.zeros(len(counts), dtype=np.int64)
+    nodes, left = 1, np.flatnonzero(counts)
+    for place in range(int(counts.max(initial=0))):
+        left = left[counts[left] > place]
+        number = alike([node[left], labels[starts[left] + place]], len(left))
+        node[left] = nodes + number
+        nodes += int(number.max()) + 1
+    return np.unique(node, return_inverse=True)[1]
 
 
 def fitting(places: Links, fits: Links) -> np.ndarray:

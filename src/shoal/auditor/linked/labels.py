@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.auditor.sharing import sequences
 from shoal.data.linked import PEOPLE, Known, LinkedTable, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
@@ -247,21 +248,6 @@ def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: 
 def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(parents,) int64 dense, equal where parents have the same labels, each as often."""
     return sequences(starts, labels[np.lexsort((labels, parents_of(starts)))])
-
-
-def sequences(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(parents,) int64 dense, equal where parents have the same labels in the same order; shorter
-    ones come first. They are ways to the nodes of a tree, which is followed place by place.
-    """
-    counts = np.diff(starts)
-    node = np.zeros(len(counts), dtype=np.int64)
-    nodes, left = 1, np.flatnonzero(counts)
-    for place in range(int(counts.max(initial=0))):
-        left = left[counts[left] > place]
-        number = alike([node[left], labels[starts[left] + place]], len(left))
-        node[left] = nodes + number
-        nodes += int(number.max()) + 1
-    return np.unique(node, return_inverse=True)[1]
 
 
 class KnownSets(NamedTuple):
