@@ -23,7 +23,7 @@ from shoal.advise.views import (
     WhichRow,
     possible_values,
 )
-from shoal.auditor.audit import as_certified, bound_with_original, truth_of
+from shoal.auditor.audit import as_certified, bound_with_original
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
 from shoal.connectors.frames import table_of
@@ -98,8 +98,7 @@ def attacker_views(
         else:
             released = policy.tables.published_table(table_of(release))[0]
         rows = None if trace is None else rows_given(trace)
-        problem, encoded = bound_with_original(released, policy, source, rows)
-        truth = truth_of(source, encoded, problem, rows)  # None: nobody knows whose row is where
+        problem, encoded, truth = bound_with_original(released, policy, source, rows)
         shown = read_release(released, problem, truth)
     is_counted = truth is not None or shown.classes.subjects is not None
     return TableAttackerViews(

@@ -141,7 +141,7 @@ class Risk(notebook.Figures):
                 for name in self.quasi
             },
             "if_known": dict(self.if_known),
-            "exposed": [one.report() for one in self.exposed] or None,
+            "exposed": [one._asdict() for one in self.exposed] or None,
             "alone_by_counts": self.alone_by_counts,
             "special": None if self.special is None else self.special.to_dict(),
             "individual_risk": self.individual_risk,
@@ -227,7 +227,7 @@ def linked_risk(tables: LinkedTables, k: int | None, progress: Progress = no_pro
     ]
     progress("counting who hides among how many")
     view = view_of(tables)
-    fewest = view.fewest_alike(tables.tree.known_rows or 0)
+    fewest = view.fewest_alike
     sizes, counts = np.unique(fewest, return_counts=True)
 
     def lone(knows: Callable[[str], bool]) -> int:

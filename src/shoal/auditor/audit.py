@@ -33,12 +33,12 @@ from shoal.connectors import files, outputs
 from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
-from shoal.data.encoding import EncodedTable, encode
+from shoal.data.encoding import EncodedAttribute, EncodedTable, encode
 from shoal.data.numbers import alike, is_long
 from shoal.data.option import suggestion
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GROUP, sensitive_path
-from shoal.data.release import Release, shows_nothing
+from shoal.data.release import PublishedColumn, Release, shows_nothing
 from shoal.data.row_order import is_in_order
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
@@ -99,13 +99,13 @@ def audit_table(
         if trained:
             policy.refuse_two_tables("downstream")
     encoded: EncodedTable | None = None
+    truth: Truth | None = None
     if original is None:
         if trace is not None:
             raise InputError("trace: can only be checked against the original; give that, too")
-        problem, truth = bound_release(shown, policy), None
+        problem = bound_release(shown, policy)
     else:
-        problem, encoded = bound_with_original(shown, policy, original, trace)
-        truth = truth_of(original, encoded, problem, trace)
+        problem, encoded, truth = bound_with_original(shown, policy, original, trace)
     if policy.is_in_two_tables:
         measured, released = measure_two_tables(released, problem, None, original, progress)
         # the original is compared by row here, not by group
@@ -134,8 +134,10 @@ def audit_table(
 
 def bound_with_original(
     released: Table, policy: Policy, original: Table, trace: np.ndarray | None
-) -> tuple[Problem, EncodedTable]:
-    """The problem of the original, and the original encoded; raises InputError with every finding.
+) -> tuple[Problem, EncodedTable, Truth | None]:
+    """The problem of the original, the original encoded, and what it tells about the release, None
+    where nobody knows whose row is where: there is no trace, and rows are not in the original's
+    order. Raises InputError with every finding.
 
     trace: (n,) the original's row behind each published one.
     """
@@ -157,17 +159,8 @@ def bound_with_original(
     encoded, wrong = encode(original, problem.schema)
     if encoded is None or wrong:
         raise InputError.from_findings([f"original: {finding}" for finding in wrong])
-    return problem, encoded
-
-
-def truth_of(
-    original: Table, encoded: EncodedTable, problem: Problem, trace: np.ndarray | None
-) -> Truth | None:
-    """What the original tells about a release; None where nobody knows whose row is where: there
-    is no trace, and rows are not in the original's order.
-    """
     is_known = trace is not None or problem.schema.render.order == "input"
-    return Truth(original, encoded, trace) if is_known else None
+    return problem, encoded, Truth(original, encoded, trace) if is_known else None
 
 
 def audit_file(
@@ -343,30 +336,26 @@ def unmatched(
         for attribute in schema.published
         if attribute.role in (Role.SENSITIVE, Role.PLAIN)
     ]
-    shown = _distinct([column.codes for column in release.columns], [one for one, _ in others])
-    known = _distinct([one.codes for one in encoded.attributes], [one for _, one in others])
-    own, theirs = (_rows(_columns(side, "other"), len(side)) for side in (shown, known))
+    own, rows, wanted = _distinct([one for one, _ in others], release.columns)
+    theirs, places, free = _distinct([one for _, one in others], encoded.attributes)
     first, last = _alike(own, theirs)
     if int((last - first).sum()) > MOST_WORK:
         return None
-    cells = list(zip(release.columns, _columns(shown, "quasi"), strict=True))
-    values = zip(encoded.attributes, _columns(known, "quasi"), strict=True)
     pairs = (
-        _rows([column.lo[codes] for column, codes in cells], len(shown)),
-        _rows([column.hi[codes] for column, codes in cells], len(shown)),
+        np.column_stack([column.lo[column.codes[rows]] for column in release.columns]),
+        np.column_stack([column.hi[column.codes[rows]] for column in release.columns]),
         own,
-        _rows([one.value_of_code()[codes] for one, codes in values], len(known)),
+        np.column_stack([one.value_of_code()[one.codes[places]] for one in encoded.attributes]),
         theirs,
         first,
         last,
     )
-    starts = np.zeros(len(shown) + 1, dtype=np.int64)
+    starts = np.zeros(len(rows) + 1, dtype=np.int64)
     find_fitting(*pairs, starts, np.zeros(0, dtype=np.int32))
     if starts[-1] > MOST_FITTING:
         return None
     fitting = np.empty(starts[-1], dtype=np.int32)
     find_fitting(*pairs, starts, fitting)
-    wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
     left = left_over(starts, fitting, wanted, free, MOST_WORK)
     return None if left < 0 else left
 
@@ -385,22 +374,16 @@ def _side_by_side(
     return np.where(hides, HIDDEN, shown), known
 
 
-def _distinct(quasi: list[np.ndarray], others: list[np.ndarray]) -> pl.DataFrame:
-    """The distinct rows, how many there are of each; equal other columns stand together."""
-    frame = pl.DataFrame(
-        {f"quasi {i}": codes for i, codes in enumerate(quasi)}
-        | {f"other {i}": codes for i, codes in enumerate(others)}
-    )
-    keys = [name for name in frame.columns if name.startswith("other")] or frame.columns[:1]
-    return frame.group_by(frame.columns).agg(pl.len().alias("rows")).sort(keys)
-
-
-def _columns(distinct: pl.DataFrame, kind: str) -> list[np.ndarray]:
-    return [distinct[name].to_numpy() for name in distinct.columns if name.startswith(kind)]
-
-
-def _rows(columns: list[np.ndarray], records: int) -> np.ndarray:
-    return np.column_stack([np.zeros((records, 0), dtype=np.int64), *columns])
+def _distinct(
+    others: list[np.ndarray], quasi: Sequence[PublishedColumn | EncodedAttribute]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of distinct rows, in ascending order of other columns, their codes in these, (m, others), one
+    row each, and how many there are of each.
+    """
+    key = alike([*others, *(column.codes for column in quasi)], len(quasi[0].codes))
+    _, rows, times = np.unique(key, return_index=True, return_counts=True)
+    none = np.zeros((len(rows), 0), dtype=np.int64)
+    return np.column_stack([none, *(codes[rows] for codes in others)]), rows, times
 
 
 def _alike(shown: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

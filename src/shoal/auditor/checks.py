@@ -3,7 +3,7 @@ contradicts itself.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -332,15 +332,17 @@ def _utility(stated: Stated) -> Iterator[str]:
         yield "'utility.classification' counts more than all records"
     negative = [name for name, score in utility.items() if score is not None and score < 0]
     yield from (f"'utility.{name}' is below 0" for name in negative if "squared" in name)
-    losses = [
-        column["loss"]
-        for column in stated.at("columns") or []
-        if column["role"] == "quasi" and column["technique"] != "removed"
-    ]
-    known = [loss for loss in losses if loss is not None]
-    mean = exact_sum(known) / len(known) if known and len(known) == len(losses) else None
+    mean = mean_loss(stated.at("columns") or [])
     if mean is not None and not is_close(utility.get("gcp"), mean):
         yield "'utility.gcp' is not the mean loss of the quasi-identifiers"
+
+
+def mean_loss(columns: Sequence[ColumnReport]) -> float | None:
+    """The mean over published quasi-identifiers; None where that of some is not known."""
+    shown = [column for column in columns if column["technique"] != "removed"]
+    losses = [column["loss"] for column in shown if column["role"] == "quasi"]
+    known = [loss for loss in losses if loss is not None]
+    return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
 
 
 def _promises(stated: Stated) -> Iterator[str]:
@@ -356,28 +358,26 @@ def _promises(stated: Stated) -> Iterator[str]:
         groups, risk = promise.get("classes"), promise.get("risk")
         if groups is None or risk is None or stated.counts_choices:
             continue
-        yield from _sizes(f"{model}", groups, most)
-        yield from _of_groups(model, promise, stated.at("classes"))
+        yield from _sizes(model, groups, most)
+        yield from _of_groups(promise, stated.at("classes"))
 
 
-def _of_groups(
-    model: str, promise: Mapping[str, Any], all_together: Mapping[str, Any]
-) -> Iterator[str]:
+def _of_groups(promise: Mapping[str, Any], all_together: Mapping[str, Any]) -> Iterator[str]:
     """What k-anonymity says of its own groups, against what was measured and all attributes."""
     groups, risk = promise["classes"], promise["risk"]
     if not is_close(promise["measured"], groups["min"]):
-        yield f"{model}: what is measured is not its smallest class"
+        yield f"{K_ANONYMITY}: what is measured is not its smallest class"
     if not all(
         _is_risk_of(groups[of], risk[key]) for of, key in (("min", "max"), ("mean", "mean"))
     ):
-        yield f"{model}: its risk is not that of its classes"
+        yield f"{K_ANONYMITY}: its risk is not that of its classes"
     whole = all_together["count"]
     if not promise["attributes"] and not all(
         is_close(groups[key], all_together[key]) for key in groups.keys() & all_together.keys()
     ):
-        yield f"{model}: over all quasi-identifiers, but its classes are not 'classes'"
+        yield f"{K_ANONYMITY}: over all quasi-identifiers, but its classes are not 'classes'"
     elif whole and groups["count"] and groups["count"] > whole:
-        yield f"{model}: more classes over some quasi-identifiers than over all"
+        yield f"{K_ANONYMITY}: more classes over some quasi-identifiers than over all"
 
 
 def _is_worse(promise: PromiseReport) -> bool:

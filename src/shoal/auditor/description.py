@@ -310,12 +310,12 @@ def policy_sha256(policy: Policy, verb: str = "publish", without: Sequence[str] 
     content = {key: value for key, value in content.items() if key not in without}
     for table in (content, *content.get("tables", {}).values()):
         for attribute in table.get("attributes", {}).values():
-            _by_content(attribute, "hierarchy", policy.base)
+            by_content(attribute, "hierarchy", policy.base)
     for promise in content.get("promises", ()):
-        _by_content(promise, "population", policy.base)
-    _by_content(content, "reference", policy.base)
+        by_content(promise, "population", policy.base)
+    by_content(content, "reference", policy.base)
     for kind in SURROUNDINGS:
-        _by_content(content.get("population") or {}, kind, policy.base)
+        by_content(content.get("population") or {}, kind, policy.base)
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -338,7 +338,7 @@ def _file(path: Path, kind: str, attribute: str | None = None) -> PolicyFile:
     return {"attribute": attribute, "kind": kind, "sha256": sha256, "bytes": size}
 
 
-def _by_content(settings: Json, key: str, base: Path) -> None:
+def by_content(settings: Json, key: str, base: Path) -> None:
     """Puts the hash of a file in the place of its path."""
     name = settings.get(key)
     if isinstance(name, str) and name:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,24 @@ class Spans:
     hi: np.ndarray
     true: np.ndarray
 
+    @cached_property
+    def known(self) -> np.ndarray:
+        """The true values that there are."""
+        return self.true[~np.isnan(self.true)]
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Least and greatest value that the attribute may take."""
+        tree = self.attribute.hierarchy
+        return linear_domain(self.attribute, self.known) if tree is None else (0.0, tree.leaves - 1)
+
+    @cached_property
+    def shown(self) -> tuple[np.ndarray, np.ndarray]:
+        """lo and hi, of the mark the ends of the attribute."""
+        least, greatest = self.ends
+        lo = np.where(np.isneginf(self.lo), least, self.lo)
+        return lo, np.where(np.isposinf(self.hi), greatest, self.hi)
+
 
 def prediction_errors(
     columns: list[Spans], label: np.ndarray, kept: np.ndarray, seed: int
@@ -97,7 +116,7 @@ def prediction_errors(
     rng = np.random.default_rng([seed, 2])
     tested = np.zeros(len(label), dtype=bool)
     tested[rng.permutation(len(label))[: int(len(label) * TESTED)]] = True
-    released = np.column_stack([_seen(c, c.lo, c.hi) for c in columns])
+    released = np.column_stack([_seen(c, *c.shown) for c in columns])
     original = np.column_stack([_seen(c, c.true, c.true) for c in columns])
     learned = ~tested & kept
 
@@ -150,33 +169,23 @@ def _models(seed: int) -> dict[str, Callable[[], Any]]:
 def _seen(column: Spans, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """The features of spans, (n, features) float64."""
     tree = column.attribute.hierarchy
-    least, greatest = _ends(column)
-    lo, hi = np.where(np.isneginf(lo), least, lo), np.where(np.isposinf(hi), greatest, hi)
     if tree is None:
-        return np.nan_to_num((lo + hi) / 2, nan=least - 1)[:, None]
-    nodes = _nodes(tree, column.true)
+        return np.nan_to_num((lo + hi) / 2, nan=column.ends[0] - 1)[:, None]
+    nodes = _nodes(tree, column.known)
     # no value lies under no node
     return ((tree.first[nodes] <= lo[:, None]) & (hi[:, None] <= tree.last[nodes])).astype(
         np.float64
     )
 
 
-def _nodes(tree: Hierarchy, true: np.ndarray) -> np.ndarray:
+def _nodes(tree: Hierarchy, known: np.ndarray) -> np.ndarray:
     """The nodes that most original records lie under, but for the root."""
-    counts = np.bincount(true[~np.isnan(true)].astype(np.int64), minlength=tree.leaves)
+    counts = np.bincount(known.astype(np.int64), minlength=tree.leaves)
     running = np.concatenate(([0], np.cumsum(counts)))
     below = running[tree.last + 1] - running[tree.first]
     below[tree.root] = 0
     order = np.argsort(-below, kind="stable")[:MOST_NODES]
     return order[below[order] > 0]
-
-
-def _ends(column: Spans) -> tuple[float, float]:
-    """Least and greatest value that the attribute may take."""
-    attribute = column.attribute
-    if attribute.hierarchy is not None:
-        return 0.0, float(attribute.hierarchy.leaves - 1)
-    return linear_domain(attribute, column.true[~np.isnan(column.true)])
 
 
 def query_error(columns: list[Spans], seed: int, queries: int = QUERIES) -> dict[str, float]:
@@ -193,7 +202,7 @@ def query_error(columns: list[Spans], seed: int, queries: int = QUERIES) -> dict
         truth, estimate = np.ones(records, dtype=bool), np.ones(records)
         for j in chosen:
             column = columns[j]
-            known = column.true[~np.isnan(column.true)]
+            known = column.known
             low, high = np.sort(known[rng.integers(0, len(known), 2)]) if len(known) else (0.0, 0.0)
             truth &= (low <= column.true) & (column.true <= high)
             estimate *= _share_inside(column, low, high)
@@ -207,12 +216,8 @@ def _share_inside(column: Spans, low: float, high: float) -> np.ndarray:
 
     Of whole numbers, places and leaves, a span holds both of its ends.
     """
-    least, greatest = _ends(column)
-    lo, hi = (
-        np.where(np.isneginf(column.lo), least, column.lo),
-        np.where(np.isposinf(column.hi), greatest, column.hi),
-    )
-    step = 1.0 if np.all(np.isnan(column.true) | (column.true % 1 == 0)) else 0.0
+    lo, hi = column.shown
+    step = 1.0 if np.all(column.known % 1 == 0) else 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         inside = np.minimum(hi, high) - np.maximum(lo, low) + step
         share = np.where(

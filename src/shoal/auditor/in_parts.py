@@ -4,11 +4,11 @@ What is found is what is found of the whole, bit by bit: promises and measures a
 ranges (`Tally`, `Promise.part` and `total`). A release in memory is one part.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from shoal.data.release import (
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema
-from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.policy import registry
 from shoal.policy.binding.past_memory import JOINED_BYTES, floor, require_memory
@@ -59,32 +58,6 @@ def require_parts(problem: Problem) -> None:
         raise needs_whole(*findings)
 
 
-class Part(NamedTuple):
-    """Records of whole classes as their readers see them, and what the owner knows of them.
-
-    near: as `Tally.take` has it. rows: (n,) where they stand, where that is asked.
-    """
-
-    released: Table
-    release: Release
-    truth: Truth | None
-    near: np.ndarray | None
-    rows: np.ndarray | None
-
-
-class InParts(NamedTuple):
-    """What was measured of a release in some number of parts.
-
-    classes: who is in which class of the whole release, without sensitive values; None where
-    nothing is asked of several classes at once.
-    """
-
-    tally: Tally
-    promises: list[PromiseReport]
-    parts: int
-    classes: Classes | None
-
-
 def measure_in_parts(
     released: CodedTable,
     problem: Problem,
@@ -92,8 +65,10 @@ def measure_in_parts(
     open_columns: Sequence[str],
     followed: Followed | None,
     progress: Progress,
-) -> InParts:
-    """The figures of a release and its promises; raises InputError with what can't be measured.
+) -> tuple[Tally, list[PromiseReport], int, Classes | None]:
+    """The figures of a release, its promises, and in how many parts they were measured; and who is
+    in which class of the whole, without sensitive values, None where nothing is asked of several
+    classes at once. Raises InputError with what can't be measured.
 
     followed: the column that rows in the input's order follow.
     """
@@ -105,60 +80,24 @@ def measure_in_parts(
     found: list[list[Any]] = [[] for _ in models]
     whole = audited.whole_classes(open_columns)
     progress("measuring range by range")
-    of_part = partial(_measured_part, problem.schema, models, table, open_columns)
-    parts = 0
-    for added, amounts, own in room.each(of_part, audited.ranges(followed, whole is not None)):
+    middles, parts = None if followed is None else followed.middles, 0
+    measured = partial(audited.measured, table, open_columns, middles)
+    for added, amounts, own in room.each(measured, audited.ranges(followed, whole is not None)):
         parts += 1
         tally.absorb(added)
-        if whole is not None and own is not None:
-            whole = own.among(whole)
+        if whole is not None and own is not None:  # the classes of the ranges before, and these
+            rows, labels, count = own
+            whole.labels[rows] = np.where(labels < 0, -1, labels + whole.count)
+            whole = replace(whole, count=whole.count + count)
         for each, amount in zip(found, amounts, strict=True):
             each.append(amount)
     for i, model in enumerate(models):
         if model.groups_by:
             progress(f"measuring {', '.join(model.groups_by)}")
-            of_group = partial(_measured_group, model, table)
-            found[i] = list(room.each(of_group, audited.grouped_by(model.groups_by)))
+            grouped = partial(audited.measured_by_group, model, table)
+            found[i] = list(room.each(grouped, audited.ranges_by(model.groups_by)))
     promises = [model.total(each) for model, each in zip(models, found, strict=True)]
-    return InParts(tally, promises, parts, whole)
-
-
-class _Labelled(NamedTuple):
-    """The classes of a range. rows: (n,) where its records stand. labels: (n,) class of each."""
-
-    rows: np.ndarray
-    labels: np.ndarray
-    classes: int
-
-    def among(self, whole: Classes) -> Classes:
-        """The classes of the ranges before, whose labels are written on, and these."""
-        whole.labels[self.rows] = np.where(self.labels < 0, -1, self.labels + whole.count)
-        return replace(whole, count=whole.count + self.classes)
-
-
-def _measured_part(
-    schema: Schema,
-    models: Sequence[Any],
-    table: Classes,
-    open_columns: Sequence[str],
-    measured: Callable[[], Part],
-) -> tuple[Tally, list[Any], _Labelled | None]:
-    """The figures of a range, what each promise finds there that groups by all columns, and which
-    record is in which class where that is asked.
-
-    measured: makes the range where it is measured, so that no two are held at once.
-    """
-    part = measured()
-    classes = part.release.classes
-    amounts = [None if model.groups_by else model.part(classes, table) for model in models]
-    tally = Tally(schema, registry.build_metrics(), open_columns)
-    tally.take(part.released, part.release, part.truth, part.near)
-    labelled = None if part.rows is None else _Labelled(part.rows, classes.labels, classes.count)
-    return tally, amounts, labelled
-
-
-def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
-    return model.part(group(), table)
+    return tally, promises, parts, whole
 
 
 @dataclass(frozen=True)
@@ -176,10 +115,8 @@ class _Audited:
     def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> "_Audited":
         return cls(released, problem, truth, *read_cells(released, problem, truth))
 
-    def ranges(
-        self, followed: Followed | None, are_places_asked: bool
-    ) -> Iterator[Callable[[], Part]]:
-        """The release, range by range, beside what its owner knows.
+    def ranges(self, followed: Followed | None, are_places_asked: bool) -> Iterator[list[Codes]]:
+        """Range by range, what the release shows, what is true, and what else its owner knows.
 
         are_places_asked: whether each range is to say where its records stand.
         """
@@ -190,25 +127,67 @@ class _Audited:
         if are_places_asked or order:
             order["row"] = self._places_of_rows()
         ranges = self._ranges([column.name for column in self.columns])
-        middles = None if followed is None else followed.middles
-        for some in ranges.split(shown, true, self._known | order):
-            yield partial(self._part, middles, *some)
+        return ranges.split(shown, true, self._known | order)
 
-    def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
-        """Records whose cells are equal in these columns alone as classes, range by range."""
+    def measured(
+        self,
+        table: Classes,
+        open_columns: Sequence[str],
+        middles: np.ndarray | None,
+        codes: Sequence[Codes],
+    ) -> tuple[Tally, list[Any], tuple[np.ndarray, np.ndarray, int] | None]:
+        """The figures of one of `ranges`, and what each promise finds there that groups by all
+        columns; where that is asked, the places of its records, the class of each, and how many
+        classes there are.
+
+        middles: by cell of the column that rows follow, where its rows would stand.
+        """
+        shown, true, known = codes
+        released = self.released.part(shown)
+        truth = None if self.truth is None else _part_of(self.truth, true, known.get("person"))
+        release = self._release(released, truth, shown, known)
+        classes, rows, near = release.classes, known.get("row"), None
+        if middles is not None:
+            near = nearest_to_place(classes.labels, middles[known["cell"]], rows)
+        tally = Tally(self.problem.schema, registry.build_metrics(), open_columns)
+        tally.take(released, release, truth, near)
+        models = self.problem.promises
+        amounts = [None if model.groups_by else model.part(classes, table) for model in models]
+        labelled = None if rows is None else (rows, classes.labels, classes.count)
+        return tally, amounts, labelled
+
+    def _release(
+        self, released: CodedTable, truth: Truth | None, shown: Codes, known: Codes
+    ) -> Release:
+        """A range as its readers see it, and what the owner knows of it."""
+        columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
+        labels, count = label_shown(columns, known["starred"], self._is_withheld)
+        sensitive = {
+            name: replace(self.sensitive[name], codes=places[shown[name]])
+            for name, places in self._places.items()
+        }
+        quasi = {column.name: column.codes for column in columns}
+        classes = Classes(labels, count, _subjects(known), sensitive, quasi)
+        label = released.codes_of(self.problem.schema.label)
+        originals = {} if truth is None else truth.originals()
+        k, starred = self.problem.required_k, known["starred"]
+        return Release(columns, classes, k, label, originals, starred)
+
+    def ranges_by(self, names: tuple[str, ...]) -> Iterator[list[Codes]]:
+        """Range by range, what records show in these columns alone, and what else is known."""
         shown = {name: self.released.column(name).codes for name in names}
-        for some in self._ranges(list(names)).split(shown, self._known):
-            yield partial(self._group, *some)
+        return self._ranges(list(names)).split(shown, self._known)
 
-    def _group(self, shown: Codes, known: Codes) -> Classes:
-        """Some records by these columns."""
+    def measured_by_group(self, model: Any, table: Classes, codes: Sequence[Codes]) -> Any:
+        """What a promise finds in one of `ranges_by`, of which equal cells are a class."""
+        shown, known = codes
         columns = tuple(
             replace(column, codes=shown[column.name])
             for column in self.columns
             if column.name in shown
         )
         labels, count = label_classes(columns, known["starred"] & self._is_withheld)
-        return Classes(labels, count, _subjects(known))
+        return model.part(Classes(labels, count, _subjects(known)), table)
 
     def _ranges(self, names: list[str]) -> "Ranges":
         codes = [self.released.column(name).codes for name in names]
@@ -231,27 +210,6 @@ class _Audited:
         for rows in blocks(len(places)):
             places[rows] = np.arange(rows.start, rows.stop)
         return places
-
-    def _part(self, middles: np.ndarray | None, shown: Codes, true: Codes, known: Codes) -> Part:
-        """A range. middles: by cell of the column that rows follow, where its rows would stand."""
-        released = self.released.part(shown)
-        truth = None if self.truth is None else _part_of(self.truth, true, known.get("person"))
-        columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
-        labels, count = label_shown(columns, known["starred"], self._is_withheld)
-        sensitive = {
-            name: replace(self.sensitive[name], codes=places[shown[name]])
-            for name, places in self._places.items()
-        }
-        quasi = {column.name: column.codes for column in columns}
-        classes = Classes(labels, count, _subjects(known), sensitive, quasi)
-        label = released.codes_of(self.problem.schema.label)
-        originals = {} if truth is None else truth.originals()
-        k, starred = self.problem.required_k, known["starred"]
-        release = Release(columns, classes, k, label, originals, starred)
-        near, rows = None, known.get("row")
-        if middles is not None:
-            near = nearest_to_place(labels, middles[known["cell"]], rows)
-        return Part(released, release, truth, near, rows)
 
     @cached_property
     def _places(self) -> Codes:

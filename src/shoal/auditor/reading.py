@@ -2,7 +2,7 @@
 promised, measured on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -20,6 +20,7 @@ from shoal.data.classes import (
     encode_sensitive_columns,
 )
 from shoal.data.encoding import values_beside, without_subject
+from shoal.data.numbers import alike, places_among
 from shoal.data.person_names import people_of
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.room import blocks
@@ -114,26 +115,36 @@ def class_spans(
     return np.column_stack(lo), np.column_stack(hi)
 
 
-# Who of a population fits each class of a release: everybody whom all of its cells cover.
+# Who fits each class of a release: everybody whom all of its cells cover.
 
 
-_BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
+BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
+
+
+def who_fits(
+    columns: Sequence[PublishedColumn], classes: Classes, points: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some classes, and which points all cells of each cover, (these, n) bool; block by block.
+
+    points: (n, d) float64, what is known of somebody on each column.
+    """
+    lo, hi = class_spans(columns, classes.labels, classes.count)
+    step = max(BLOCK // max(len(points), 1), 1)
+    for start in range(0, classes.count, step):
+        block = slice(start, start + step)
+        fits = np.ones((len(lo[block]), len(points)), dtype=bool)
+        for j in range(lo.shape[1]):
+            fits &= release.spans_cover(lo[block, j, None], hi[block, j, None], points[:, j])
+        yield block, fits
 
 
 def _covered_by(
     table: Table, problem: Problem, columns: tuple[PublishedColumn, ...], classes: Classes
 ) -> Population | None:
-    """For each class the people of a population whom all of its cells cover; None where only the
-    original tells.
-    """
-    schema = problem.schema
-    quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
-    people, weights = np.unique(quasi, axis=0, return_counts=True)
-    kept = np.flatnonzero(classes.labels >= 0)
-    shown = np.zeros((classes.count, len(columns)), dtype=np.int64)
-    for j, published in enumerate(columns):
-        shown[classes.labels[kept], j] = published.codes[kept]
-    covered = []
+    """For each class the people of a population who fit it; None where only the original tells."""
+    schema, shown, points = problem.schema, [], []
+    kinds = alike((table.column(a.name).codes for a in schema.quasi), table.records)
+    _, rows, weights = np.unique(kinds, return_index=True, return_counts=True)
     for attribute, published in zip(schema.quasi, columns, strict=True):
         people_of_it = table.column(attribute.name)
         if attribute.opaque or (attribute.hierarchy is None and attribute.kind is Kind.CATEGORY):
@@ -141,19 +152,14 @@ def _covered_by(
             if attribute.hierarchy is None:
                 return None
             published = read_again(published, attribute, schema)
-        values = values_beside(attribute, people_of_it, schema)
-        covered.append(release.spans_cover(published.lo[:, None], published.hi[:, None], values))
+        shown.append(published)
+        points.append(values_beside(attribute, people_of_it, schema)[people_of_it.codes[rows]])
     counts = np.zeros(classes.count, dtype=np.int64)
-    covered_somewhere = np.zeros(len(weights), dtype=bool)
-    step = max(_BLOCK // max(len(weights), 1), 1)
-    for start in range(0, classes.count, step):
-        rows = slice(start, start + step)
-        fits = np.ones((len(shown[rows]), len(weights)), dtype=bool)
-        for j, cells in enumerate(covered):
-            fits &= cells[shown[rows, j]][:, people[:, j]]
-        counts[rows] = fits @ weights
-        covered_somewhere |= fits.any(axis=0)
-    return Population(counts, int(weights[~covered_somewhere].sum()))
+    is_outside = np.ones(len(weights), dtype=bool)
+    for block, fits in who_fits(shown, classes, np.column_stack(points)):
+        counts[block] = fits @ weights
+        is_outside &= ~fits.any(axis=0)
+    return Population(counts, int(weights[is_outside].sum()))
 
 
 def read_again(published: PublishedColumn, attribute: Attribute, schema: Schema) -> PublishedColumn:
@@ -418,7 +424,7 @@ class Together:
     def of(cls, model: Any, table: Classes) -> "Together":
         """The combinations in a table that was extended for this promise."""
         columns = [table.sensitive[name] for name in model.attributes]
-        sizes = tuple(column.values for column in columns)
+        codes, sizes = [each.codes for each in columns], tuple(each.values for each in columns)
         if prod(sizes) >= 1 << 62:
             raise InputError(
                 f"promise '{model.model}': too many combinations to tell apart; list fewer"
@@ -426,21 +432,13 @@ class Together:
             )
         (name,) = model.compared
         column = table.sensitive[name]
-        keys, first = np.unique(_key([each.codes for each in columns], sizes), return_index=True)
+        keys, first = np.unique(np.ravel_multi_index(codes, sizes), return_index=True)
         return cls(model.attributes, sizes, keys, column.codes[first], column)
 
     def leaf(self, codes: list[np.ndarray]) -> np.ndarray:
         """The place of each combination, -1 where the reference does not show it; (n,) int32."""
-        key = _key(codes, self.sizes)
-        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(self.keys[at] == key, self.leaves[at], -1).astype(np.int32)
-
-
-def _key(codes: list[np.ndarray], sizes: tuple[int, ...]) -> np.ndarray:
-    key = np.zeros(len(codes[0]), dtype=np.int64)
-    for column, size in zip(codes, sizes, strict=True):
-        key = key * size + column
-    return key
+        at = places_among(self.keys, np.ravel_multi_index(codes, self.sizes))
+        return np.where(at < 0, -1, self.leaves[at]).astype(np.int32)
 
 
 def _not_for_streams(model: Any, has_reference: bool) -> list[str]:

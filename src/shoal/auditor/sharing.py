@@ -20,11 +20,11 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from shoal.auditor.reading import class_spans
+from shoal.auditor.reading import who_fits
 from shoal.data.classes import Classes
 from shoal.data.encoding import values_beside
 from shoal.data.numbers import alike, places_among, run_entries
-from shoal.data.release import Release, spans_cover
+from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
@@ -107,26 +107,25 @@ def together(each: Iterable[Links]) -> Links:
 
 
 def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
-    """(items,) int64, equal where items have the same classes, -1 without any; and one item each.
+    """(items,) int64, equal where items have the same classes, -1 without; and one item of each."""
+    number = sequences(places.starts, places.classes)
+    alone = int((places.degrees == 0).any())  # who is in no class has the least number
+    return number - alone, np.unique(number, return_index=True)[1][alone:]
 
-    Class sets are distinguished exactly, as the nodes of a tree that is followed class by class.
+
+def sequences(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(parents,) int64 dense, equal where parents have the same labels in the same order; shorter
+    ones come first. They are ways to the nodes of a tree, which is followed place by place.
     """
-    node = np.full(places.item_count, -1, dtype=np.int64)
-    nodes, left = 0, np.flatnonzero(places.degrees > 0)
-    depth = 0
-    while len(left):
-        step = places.classes[places.starts[left] + depth]
-        pairs = (node[left] + 1) * np.int64(places.class_count) + step
-        number = np.unique(pairs, return_inverse=True)[1]
+    counts = np.diff(starts)
+    node = np.zeros(len(counts), dtype=np.int64)
+    nodes, left = 1, np.flatnonzero(counts)
+    for place in range(int(counts.max(initial=0))):
+        left = left[counts[left] > place]
+        number = alike([node[left], labels[starts[left] + place]], len(left))
         node[left] = nodes + number
         nodes += int(number.max()) + 1
-        depth += 1
-        left = left[places.degrees[left] > depth]
-    known = np.flatnonzero(node >= 0)
-    _, first, number = np.unique(node[known], return_index=True, return_inverse=True)
-    profile = np.full(places.item_count, -1, dtype=np.int64)
-    profile[known] = number
-    return profile, known[first]
+    return np.unique(node, return_inverse=True)[1]
 
 
 def fitting(places: Links, fits: Links) -> np.ndarray:
@@ -302,7 +301,6 @@ def household_joined(name: str, homes: np.ndarray, labels: np.ndarray) -> Releas
 
 ABSENT = -1
 UNKNOWN = np.inf  # NaN is a missing value, which the cell of a missing value covers
-OWN_BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
 
 
 @dataclass(frozen=True)
@@ -350,39 +348,27 @@ def points_of(
     own = known[number]
     quasi = own.truth.encoded.attributes
     rows = np.column_stack([encoded.value_of_code()[encoded.codes] for encoded in quasi])
-    strangers = np.ones(people, dtype=bool)
-    strangers[own.persons] = False
     found = np.full((people, len(quasi)), UNKNOWN)
-    seen = np.zeros((people, len(quasi)), dtype=bool)
-    for other in (*known[:number], *known[number + 1 :]):
+    # whoever is in several others is as the first of them says
+    for other in reversed((*known[:number], *known[number + 1 :])):
         persons, first = np.unique(other.persons, return_index=True)
         original = other.truth.original
-        for j, encoded in enumerate(quasi):
-            if encoded.attribute.name not in original.names:
-                continue
-            column = original.column(encoded.attribute.name)
-            values = values_beside(encoded.attribute, column, own.schema)
-            fresh = strangers[persons] & ~seen[persons, j]
-            found[persons[fresh], j] = values[column.codes[first[fresh]]]
-            seen[persons[fresh], j] = True
-    left = np.flatnonzero(strangers)
-    return np.concatenate([rows, found[left]]), np.concatenate([own.persons, left])
+        for j, attribute in enumerate(encoded.attribute for encoded in quasi):
+            if attribute.name in original.names:
+                column = original.column(attribute.name)
+                values = values_beside(attribute, column, own.schema)
+                found[persons, j] = values[column.codes[first]]
+    strangers = np.setdiff1d(np.arange(people), own.persons)
+    return np.concatenate([rows, found[strangers]]), np.concatenate([own.persons, strangers])
 
 
 def _fitting(
     published: Release, points: np.ndarray, persons: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """People and the classes whose every cell covers a point of theirs; (m,) int64 each."""
-    labels, count = published.classes.labels, published.classes.count
-    lo, hi = class_spans(published.columns, labels, count)
     found = [(np.zeros(0, dtype=np.int64),) * 2]
-    step = max(OWN_BLOCK // max(len(points), 1), 1)
-    for start in range(0, count, step):
-        block = slice(start, start + step)
-        fits = np.ones((len(lo[block]), len(points)), dtype=bool)
-        for j in range(lo.shape[1]):
-            fits &= spans_cover(lo[block, j, None], hi[block, j, None], points[:, j])
+    for block, fits in who_fits(published.columns, published.classes, points):
         label, point = np.nonzero(fits)
-        found.append((persons[point], label + start))
+        found.append((persons[point], label + block.start))
     person, label = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return person, label

@@ -20,11 +20,10 @@ from shoal.auditor.description import described
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import Measures
 from shoal.connectors.feeds import feed_of
-from shoal.data.classes import people_with
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
 from shoal.data.progress import Progress
-from shoal.data.release import PublishedColumn
+from shoal.data.release import PublishedColumn, is_starred
 from shoal.data.room import IN_MEMORY
 from shoal.data.row_order import RankedColumn, ascending
 from shoal.data.schema import Fields
@@ -158,29 +157,34 @@ class TracedRelease:
         return _BY_NAME.get(self.problem.policy.method_name, _EVERY)
 
     @cached_property
-    def kind(self) -> np.ndarray:
-        return self.shown["kind"].to_numpy()
-
-    @cached_property
-    def cluster(self) -> np.ndarray:
-        """int64, -1 for none."""
-        return self.shown["class"].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
-
-    @cached_property
-    def release(self) -> np.ndarray:
-        return self.shown["release"].to_numpy()
-
-    @cached_property
-    def people(self) -> np.ndarray:
-        """By the source, since the trace may name others."""
+    def rows(self) -> pl.DataFrame:
+        """Published rows by the trace: `kind`, `release`, `arrival`, `emitted`, and the number of
+        their `cluster`, -1 for none; `person` by the source, since the trace may name others; and
+        `cells`, a number for what each shows, null where it is suppressed.
+        """
         people = self.truth.subjects
-        return np.arange(len(self.kind)) if people is None else people
+        cells = alike((column.codes for column in self.columns), self.shown.height)
+        is_suppressed = pl.col("kind") == "suppress"
+        return self.shown.select(
+            *("kind", "release", "arrival", "emitted"),
+            cluster=pl.col("class").rank("dense").fill_null(0).cast(pl.Int64) - 1,
+            person=pl.Series(np.arange(self.shown.height) if people is None else people),
+            cells=pl.when(is_suppressed).then(None).otherwise(pl.Series(cells)),
+        )
+
+    def is_of(self, kind: str) -> np.ndarray:
+        """(n,) bool, the rows of a kind."""
+        return (self.rows["kind"] == kind).to_numpy()
 
     @cached_property
-    def cells(self) -> np.ndarray:
-        """A number for each combination of published cells; -1 for suppressed rows."""
-        numbers = alike((column.codes for column in self.columns), len(self.kind))
-        return np.where(self.kind == "suppress", -1, numbers)
+    def reused(self) -> pl.DataFrame:
+        """The rows of clusters that are used again, with what new rows tell of these: the release
+        in which each was `made`, `since` when it is there, and what it `shows`.
+        """
+        release, emitted, cells = pl.col("release"), pl.col("emitted"), pl.col("cells")
+        new = self.rows.filter(kind="new").group_by("cluster", maintain_order=True)
+        made = new.agg(made=release.min(), since=emitted.first(), shows=cells.last())
+        return self.rows.filter(kind="reuse").join(made, on="cluster", how="left")
 
     @property
     def counts_people_only(self) -> bool:
@@ -199,7 +203,7 @@ def broken_rules(traced: TracedRelease) -> dict[str, int]:
         "late": _late(traced),
         "overheld": _overheld(traced),
         "weak_release": _weak_release(traced) if traced.parameters.get("strict_release") else 0,
-        "out_of_order": int((np.diff(traced.release) < 0).sum()),
+        "out_of_order": int((traced.rows["release"].diff() < 0).sum()),
         "unshuffled": _unshuffled(traced),
         "not_starred": _not_starred(traced),
     }
@@ -225,19 +229,20 @@ def wrong_records(trace: pl.DataFrame, records: int) -> int:
 
 def names_other_people(traced: TracedRelease) -> bool:
     """Whether the trace deals the published rows out to people otherwise than the source does."""
-    named = traced.shown["subject"].rank("dense").to_numpy().astype(np.int64)
-    groups, people = people_with(named, traced.people)
-    return len(groups) != len(np.unique(traced.people)) or int(people.max(initial=1)) > 1
+    both = traced.rows.select("person", named=traced.shown["subject"])
+    return len({both.n_unique(), *(people.n_unique() for people in both)}) > 1
+
+
+def _people_of(rows: pl.DataFrame, *keys: str) -> pl.Series:
+    """How many people have rows that are equal in these columns."""
+    return rows.select(*keys, "person").unique().group_by(keys).len()["len"]
 
 
 def _weak_at_first(traced: TracedRelease) -> int:
     """Classes with fewer than k people in the release in which they first show up (I3)."""
-    cells, release = traced.cells, traced.release
-    kept = cells >= 0
-    first = np.full(int(cells.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, cells[kept], release[kept])
-    early = kept & (release == np.append(first, -1)[cells])
-    return int((people_with(cells[early], traced.people[early])[1] < traced.k).sum())
+    is_early = pl.col("release") == pl.col("release").min().over("cells")
+    early = traced.rows.drop_nulls("cells").filter(is_early)
+    return int((_people_of(early, "cells") < traced.k).sum())
 
 
 def _weak_new(traced: TracedRelease) -> int:
@@ -245,10 +250,11 @@ def _weak_new(traced: TracedRelease) -> int:
 
     t-closeness is judged only where the policy names the table that it compares with.
     """
-    new = traced.kind == "new"
+    new = traced.is_of("new")
     if not new.any():
         return 0
-    numbers = np.unique(traced.cluster[new], return_inverse=True)[1].astype(np.int32)
+    made = traced.rows.filter(new)
+    numbers = np.unique(made["cluster"], return_inverse=True)[1].astype(np.int32)
     reference = traced.problem.reference_table
     judged = [
         m for m in traced.problem.promises if m.model != "t-closeness" or reference is not None
@@ -256,7 +262,8 @@ def _weak_new(traced: TracedRelease) -> int:
     measures = Measures(judged, traced.problem.schema, reference)
     frame, order = traced.truth.original.frame, traced.truth.rows
     rows = frame.filter(pl.Series(new)) if order is None else frame[order[new]]
-    classes = measures.classes(traced.people[new], rows, numbers, int(numbers.max()) + 1)
+    people, count = made["person"].to_numpy(), int(numbers.max()) + 1
+    classes = measures.classes(people, rows, numbers, count)
     broken = np.zeros(classes.count, dtype=bool)
     for model in judged:
         broken |= ~measures.holds(model, classes)
@@ -269,49 +276,41 @@ def _not_tight(traced: TracedRelease) -> int:
     Spans that were widened on purpose (`snap`) and regions of the domain (`sky`) only have to
     cover, which is checked elsewhere.
     """
-    new = traced.kind == "new"
+    new = traced.is_of("new")
     if not new.any() or traced.parameters.get("snap") or not traced.method.publishes_hulls:
         return 0
-    numbers = np.unique(traced.cluster[new], return_inverse=True)[1]
-    loose = np.zeros(int(numbers.max()) + 1, dtype=bool)
-    attributes = zip(
-        traced.columns, traced.truth.encoded.attributes, traced.problem.schema.quasi, strict=True
-    )
-    for column, encoded, attribute in attributes:
-        value = traced.truth.values(encoded)[new]
-        loose |= _is_loose(column, attribute.hierarchy, column.codes[new], value, numbers)
-    return int(loose.sum())
+    loose: set[int] = set()
+    for column, encoded in zip(traced.columns, traced.truth.encoded.attributes, strict=True):
+        codes = column.codes[new]
+        shown = traced.rows.filter(new).select(
+            "cluster",
+            lo=column.lo[codes],
+            hi=column.hi[codes],
+            value=traced.truth.values(encoded)[new],
+        )
+        loose |= {*_loose(shown, encoded.attribute.hierarchy)}
+    return len(loose)
 
 
-def _is_loose(
-    column: PublishedColumn,
-    tree: Hierarchy | None,
-    codes: np.ndarray,
-    value: np.ndarray,
-    numbers: np.ndarray,
-) -> np.ndarray:
-    """Which clusters publish another span of one attribute than the hull of these members.
+def _loose(shown: pl.DataFrame, tree: Hierarchy | None) -> pl.Series:
+    """Clusters that publish another span of one attribute than the hull of their members.
 
-    codes, value, numbers: the published cell, true value and cluster of each. A cluster of which
-    some value is missing is not judged.
+    shown: `cluster`, `lo`, `hi` and true `value` of each. A cluster of which some value is missing
+    is not judged.
     """
-    count = int(numbers.max()) + 1
-    known = np.ones(count, dtype=bool)
-    known[numbers[np.isnan(value)]] = False
-    lo, hi = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(lo, numbers, np.where(np.isnan(value), np.inf, value))
-    np.maximum.at(hi, numbers, np.where(np.isnan(value), -np.inf, value))
-    fits_anyhow = np.zeros(len(numbers), dtype=bool)
+    value = pl.col("value")
+    hulls = shown.group_by("cluster").agg(least=value.nan_min(), most=value.nan_max())
+    hulls = hulls.drop_nans().with_columns(is_root=False)
     if tree is not None:
-        node = np.zeros(count, dtype=np.int32)
-        node[known] = tree.covering(lo[known].astype(np.int32), hi[known].astype(np.int32))
-        lo, hi = tree.first[node].astype(float), tree.last[node].astype(float)
-        # the root may be written as the suppression mark
-        fits_anyhow = (known & (node == tree.root))[numbers] & np.isneginf(column.lo[codes])
-    fits = (column.lo[codes] == lo[numbers]) & (column.hi[codes] == hi[numbers]) | fits_anyhow
-    loose = np.zeros(count, dtype=bool)
-    loose[numbers[~fits & known[numbers]]] = True
-    return loose
+        node = tree.covering(*hulls.select(pl.col("least", "most").cast(pl.Int32)).to_numpy().T)
+        hulls = hulls.with_columns(
+            least=tree.first[node].astype(float),
+            most=tree.last[node].astype(float),
+            is_root=node == tree.root,
+        )
+    is_hull = (pl.col("lo") == pl.col("least")) & (pl.col("hi") == pl.col("most"))
+    is_mark = pl.col("is_root") & (pl.col("lo") == -np.inf)  # which the root may be written as
+    return shown.join(hulls, on="cluster").filter(~(is_hull | is_mark))["cluster"]
 
 
 def _reused_before_made(traced: TracedRelease) -> int:
@@ -319,16 +318,10 @@ def _reused_before_made(traced: TracedRelease) -> int:
 
     With ticks, a release holds all that was decided since the last one, and may hold both.
     """
-    cluster, release, cells = traced.cluster, traced.release, traced.cells
-    new, reuse = traced.kind == "new", traced.kind == "reuse"
-    made = np.full(int(cluster.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    shows = np.full(len(made), -2, dtype=np.int64)
-    np.minimum.at(made, cluster[new], release[new])
-    shows[cluster[new]] = cells[new]
-    at_once = traced.parameters.get("tick", 1) > 1
-    too_early = made[cluster[reuse]] >= release[reuse] + at_once
-    other_cells = shows[cluster[reuse]] != cells[reuse]
-    return int((too_early | other_cells).sum())
+    at_once = int(traced.parameters.get("tick", 1) > 1)
+    is_earlier = pl.col("made") < pl.col("release") + at_once
+    right = traced.reused.filter(is_earlier, pl.col("shows") == pl.col("cells"))
+    return traced.reused.height - right.height
 
 
 def _reuse_by_rule(traced: TracedRelease) -> dict[str, int]:
@@ -337,23 +330,16 @@ def _reuse_by_rule(traced: TracedRelease) -> dict[str, int]:
         return _reuse_of_best(traced)
     if not traced.method.expires:
         return {"stale": 0, "missed": 0}
-    cluster = traced.cluster
-    reuse = traced.kind == "reuse"
-    new = np.flatnonzero(traced.kind == "new")
-    made, first = np.unique(cluster[new], return_index=True)
-    since = np.zeros(int(cluster.max(initial=0)) + 1, dtype=np.int64)
-    emitted = traced.shown["emitted"].to_numpy()
-    since[made] = emitted[new][first]
-    age = emitted[reuse] - since[cluster[reuse]]
+    age = traced.reused["emitted"] - traced.reused["since"].fill_null(0)
     longest = traced.parameters["lifetime"] + traced.parameters["tick"] - 1
     return {"stale": int((age > longest).sum()), "missed": 0}
 
 
 def _reuse_of_best(traced: TracedRelease) -> dict[str, int]:
     """Rows of FADS: of the clusters that lose less than tau, the newest are alive."""
-    cluster, release, parameters = traced.cluster, traced.release, traced.parameters
-    reuse = traced.kind == "reuse"
-    new = np.flatnonzero(traced.kind == "new")
+    cluster, release = (traced.rows[name].to_numpy() for name in ("cluster", "release"))
+    parameters, reuse = traced.parameters, traced.is_of("reuse")
+    new = np.flatnonzero(traced.is_of("new"))
     made, first = np.unique(cluster[new], return_index=True)
     lo = np.stack([c.lo[c.codes][new[first]] for c in traced.columns], axis=1)
     hi = np.stack([c.hi[c.codes][new[first]] for c in traced.columns], axis=1)
@@ -368,7 +354,7 @@ def _reuse_of_best(traced: TracedRelease) -> dict[str, int]:
     values = np.stack([traced.truth.values(attribute) for attribute in encoded], axis=1)
     by_rule = not unsure and not parameters["strict_release"] and traced.counts_people_only
     stale = missed = 0
-    published = traced.kind != "suppress"
+    published = ~traced.is_of("suppress")
     for number in np.unique(release[published]).tolist():
         rows = np.flatnonzero((release == number) & published)
         alive = np.flatnonzero(good & (release[new][first] < number))[-most:]
@@ -392,8 +378,8 @@ def _needless(traced: TracedRelease) -> int:
     if not is_owed or not traced.counts_people_only:
         return 0
     lacking = traced.truth.aligned(traced.truth.encoded.suppressed)
-    starred = (traced.kind == "suppress") & ~lacking
-    return int((people_with(traced.release[starred], traced.people[starred])[1] >= traced.k).sum())
+    starred = traced.rows.filter(traced.is_of("suppress") & ~lacking)
+    return int((_people_of(starred, "release") >= traced.k).sum())
 
 
 def _overheld(traced: TracedRelease) -> int:
@@ -406,18 +392,13 @@ def _overheld(traced: TracedRelease) -> int:
 
 def _unshuffled(traced: TracedRelease) -> int:
     """Releases in the order of arrival, and not of what their rows show (I11)."""
-    release = traced.release
     if traced.problem.schema.render.order == "input":
         return 0
-    arrival = traced.shown["arrival"].to_numpy()
-    numbers, rows = np.unique(release, return_counts=True)
     ranked = [RankedColumn.of(column, traced.problem.schema.render) for column in traced.columns]
-    place = np.argsort(ascending(ranked, len(release), IN_MEMORY))
-    within = np.diff(release) == 0
-    mixed, unsorted = (
-        np.isin(numbers, release[1:][within & (np.diff(key) < 0)]) for key in (arrival, place)
-    )
-    return int(((rows >= SHUFFLED_FROM) & ~mixed & unsorted).sum())
+    place = np.argsort(ascending(ranked, traced.rows.height, IN_MEMORY))
+    falls = pl.col("arrival", "place").diff().min() < 0
+    rows = traced.rows.with_columns(place=place).group_by("release").agg(pl.len(), falls)
+    return rows.filter(pl.col("len") >= SHUFFLED_FROM, ~pl.col("arrival"), pl.col("place")).height
 
 
 def _late(traced: TracedRelease) -> int:
@@ -432,19 +413,14 @@ def _late(traced: TracedRelease) -> int:
 
 def _weak_release(traced: TracedRelease) -> int:
     """Classes of fewer than k people within one release (I12)."""
-    kept = traced.cells >= 0
-    group = traced.release * (int(traced.cells.max(initial=0)) + 1) + traced.cells
-    return int((people_with(group[kept], traced.people[kept])[1] < traced.k).sum())
+    kept = traced.rows.drop_nulls("cells")
+    return int((_people_of(kept, "release", "cells") < traced.k).sum())
 
 
 def _not_starred(traced: TracedRelease) -> int:
     """Suppressed rows that show more than the mark (I7)."""
-    suppressed = traced.kind == "suppress"
-    shows = np.zeros(int(suppressed.sum()), dtype=bool)
-    for column in traced.columns:
-        mark = np.array([cell == traced.problem.schema.render.suppressed for cell in column.cells])
-        shows |= ~mark[column.codes[suppressed]]
-    return int(shows.sum())
+    starred = is_starred(traced.columns, traced.problem.schema.render.suppressed)
+    return int((traced.is_of("suppress") & ~starred).sum())
 
 
 # What a stream's trace has to show of a method, where that is more or less than of every other.

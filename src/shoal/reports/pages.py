@@ -124,7 +124,7 @@ class Heading(NamedTuple):
             return cls(name)
         from shoal.auditor.dossier.context import read_context
 
-        context = read_context(given).context
+        context = read_context(given)
         stated = (context.title, context.controller.name, context.recipient.who, context.purpose)
         return cls(name, *(text or "" for text in stated))
 

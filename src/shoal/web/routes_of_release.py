@@ -420,7 +420,7 @@ async def release_screen(server: Server) -> Context:
     leaves = folder / (released or "")
     paths = [*leaves.glob("*.*"), *(leaves / project.TABLES).glob("*.*")] if released else []
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
-    answered = read_context(_decided(server, run)).context
+    answered = read_context(_decided(server, run))
     stated = Certificate(run.certificate)
     signer = _signer(server, run)
     open_fields = dossier.unanswered(stated, answered, profile)

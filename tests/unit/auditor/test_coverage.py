@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import shoal
 from sample_policies import content_of
 from shoal.auditor import audit
+from shoal.data.certificate import Certificate
 
 POLICY = content_of(
     {
@@ -59,11 +60,16 @@ def least_unmatched(shown: list[tuple[str, ...]], known: list[tuple[str, ...]]) 
     return left(0, frozenset(range(len(known))))
 
 
+def frame_of(rows: list[tuple[str, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=[*POLICY["attributes"]], orient="row")
+
+
+def audited(shown: list[tuple[str, ...]], known: list[tuple[str, ...]]) -> Certificate:
+    return shoal.audit(frame_of(shown), POLICY, original=frame_of(known))
+
+
 def found(shown: list[tuple[str, ...]], known: list[tuple[str, ...]]) -> int | None:
-    frames = [pl.DataFrame(rows, schema=[*POLICY["attributes"]], orient="row")
-              for rows in (shown, known)]  # fmt: skip
-    certificate = shoal.audit(frames[0], POLICY, original=frames[1])
-    return (certificate.get("faults") or {}).get("unmatched")
+    return (audited(shown, known).get("faults") or {}).get("unmatched")
 
 
 @given(st.lists(st.tuples(SHOWN, ROW), min_size=1, max_size=6))
@@ -75,7 +81,7 @@ def test_it_is_what_trying_every_assignment_finds(rows) -> None:
 @given(st.lists(ROW, min_size=4, max_size=40), st.integers(2, 4))
 def test_what_was_published_can_be_matched(rows, k) -> None:
     policy = POLICY | {"promises": [{"model": "k-anonymity", "k": k}]}
-    original = pl.DataFrame(rows, schema=[*POLICY["attributes"]], orient="row")
+    original = frame_of(rows)
     published = shoal.publish(original, policy)
     certificate = shoal.audit(published.data, policy, original=original)
     assert certificate["faults"]["unmatched"] == 0
@@ -84,10 +90,7 @@ def test_what_was_published_can_be_matched(rows, k) -> None:
 
 def test_a_row_too_many_of_a_kind_breaks_the_audit() -> None:
     known = [("2", "f", "a", "x"), ("3", "f", "a", "x"), ("5", "f", "a", "x")]
-    shown = [("[2, 4]", "f", "a", "x")] * 3
-    frames = [pl.DataFrame(rows, schema=[*POLICY["attributes"]], orient="row")
-              for rows in (shown, known)]  # fmt: skip
-    certificate = shoal.audit(frames[0], POLICY, original=frames[1])
+    certificate = audited([("[2, 4]", "f", "a", "x")] * 3, known)
     assert certificate["faults"]["unmatched"] == 1
     assert not certificate.holds
 

@@ -19,13 +19,7 @@ from shoal.auditor.ledger.comparison import (
     values_shown,
 )
 from shoal.auditor.ledger.history import returning_people_of
-from shoal.auditor.ledger.release_view import (
-    CELLS,
-    SIGNATURES,
-    RecordHistory,
-    ReleaseView,
-    numbered,
-)
+from shoal.auditor.ledger.release_view import CELLS, SIGNATURES, RecordHistory, ReleaseView
 from shoal.connectors.ledger.private import KnownPeople
 
 
@@ -313,16 +307,6 @@ def test_boxes_that_share_few_rows_are_found_without_knowing_who_is_who(drawn, k
     assert (finding.people, finding.more) == (rows, {"pairs": len(few)})
     assert finding.is_violation == bool(few)
     assert finding.releases == (1, 2)
-
-
-@given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 2)), min_size=1, max_size=12))
-def test_groups_of_equal_keys_get_numbers_of_their_own(pairs):
-    """Three keys of 31 bits do not fit one of 64: numbers are made dense on the way."""
-    wide = np.array(pairs, dtype=np.int64) * (2**30)
-    keys = (wide[:, 0], wide[:, 1], wide[:, 0])
-    number, count = numbered(*keys)
-    assert count == len(set(pairs)) == len(np.unique(number))
-    assert len(set(zip(pairs, number.tolist(), strict=True))) == count
 
 
 def test_texts_for_no_value_are_one_value_that_classes_have_in_common():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import published
 import shoal
 from shoal.data.classes import Classes, Sizes
+from shoal.data.numbers import alike
 
 PEOPLE = st.lists(st.integers(0, 6) | st.integers(0, 20_000), max_size=40)
 
@@ -67,3 +68,12 @@ def test_a_class_whose_size_no_other_has_is_in_the_certificate(sizes: tuple[int,
     assert certificate["classes"]["min"] == min(sizes)
     assert certificate["classes"]["max"] == max(sizes)
     assert certificate["risk"]["prosecutor_max"] == 1 / min(sizes)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 2)), min_size=1, max_size=12))
+def test_records_that_are_alike_get_dense_numbers_of_their_own(pairs) -> None:
+    """Three columns of 31 bits do not fit 64: numbers are made dense on the way."""
+    wide = np.array(pairs, dtype=np.int64) * (2**30)
+    number = alike((wide[:, 0], wide[:, 1], wide[:, 0]), len(pairs)).tolist()
+    assert {*number} == {*range(len(set(pairs)))}
+    assert len(set(zip(pairs, number, strict=True))) == len(set(pairs))

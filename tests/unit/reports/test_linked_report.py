@@ -212,7 +212,7 @@ def test_matching_people_with_all_their_rows_is_an_attack_like_any_other():
 
 def test_a_dossier_lacks_what_no_attack_tries_on_linked_tables_for_one_reason():
     safe = {"tried": 40, "people": 40, "below": 0, "least": 5}
-    context = read_context({"version": 1}).context
+    context = read_context({"version": 1})
     for matching in (None, safe):
         own = certificate(matching=matching)
         lacks = {
@@ -239,7 +239,7 @@ def test_linkability_that_matching_answers_is_not_said_to_be_untried():
 
 
 def _lacks_linkability(own: Certificate) -> bool:
-    context = read_context({"version": 1}).context
+    context = read_context({"version": 1})
     return "certificate.attacks.linkability" in unanswered(own, context, DEFAULT)
 
 

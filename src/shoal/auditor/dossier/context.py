@@ -1,6 +1,5 @@
 """The context of a release: what its owner knows and no certificate can measure."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -244,19 +243,6 @@ def lack_of(value: Any, today: Day | None) -> str:
     return "" if value not in (None, "", [], {}) and str(value).strip() else "empty"
 
 
-@dataclass(frozen=True)
-class ContextFile:
-    """A context and the hash of the file that it was read from."""
-
-    context: Context
-    sha256: str | None
-
-    @property
-    def content(self) -> Mapping[str, Any]:
-        """As JSON, with every key."""
-        return self.context.model_dump(mode="json")
-
-
 ContextLike: TypeAlias = str | Path | dict[str, Any]
 """A file, or its content."""
 
@@ -277,15 +263,9 @@ SHOWN = {
 """What a column shows, by its technique."""
 
 
-def read_context(given: ContextLike) -> ContextFile:
+def read_context(given: ContextLike) -> Context:
     """A context from a YAML, JSON or TOML file, or its content; raises InputError, all findings."""
-    if isinstance(given, dict):
-        return ContextFile(_checked(given), None)
-    content = read_mapping(given, "context")
-    return ContextFile(_checked(content), hashlib.sha256(Path(given).read_bytes()).hexdigest())
-
-
-def _checked(content: Mapping[str, Any]) -> Context:
+    content = given if isinstance(given, dict) else read_mapping(given, "context")
     present = {key: value for key, value in content.items() if value is not None}
     try:
         return Context.model_validate(present)
@@ -358,14 +338,9 @@ class Roles:
     def of(cls, certificate: Certificate, tables: PolicyTables | None) -> "Roles":
         """From the policy, and from a certificate that lists its columns."""
         columns = certificate.get("columns")
-        if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
-            if tables is None:
-                return cls(False)
-            columns = []
-        roles: dict[str, tuple[str, bool]] = {
-            str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
-            for c in columns
-        }
+        if columns is None and tables is None:
+            return cls(False)
+        roles = {c["name"]: (c["role"], c["technique"] != "removed") for c in columns or ()}
         declared = {} if tables is None else tables.model.attributes
         people = [] if tables is None else tables.model.subject_columns
         roles |= {
@@ -424,17 +399,10 @@ def initial_risk(
 
 def residual_risk(certificate: Certificate) -> dict[str, float | None]:
     """The risk in the release, as its certificate states it."""
-    stated = certificate.get("risk")
-    risk = stated if isinstance(stated, Mapping) else {}
-    together = certificate.get("together")
-    hidden = together if isinstance(together, Mapping) else {}
+    risk, together = certificate.get("risk") or {}, certificate.get("together") or {}
+    people = together.get("people")
     return {
-        "alone": _number(hidden.get("alone"), hidden.get("people")),
-        "mean": _number(risk.get("prosecutor_mean")),
-        "max": _number(risk.get("prosecutor_max")),
+        "alone": together["alone"] / people if people else None,
+        "mean": risk.get("prosecutor_mean"),
+        "max": risk.get("prosecutor_max"),
     }
-
-
-def _number(value: Any, whole: Any = 1) -> float | None:
-    both = all(isinstance(n, int | float) and not isinstance(n, bool) for n in (value, whole))
-    return float(value / whole) if both and whole else None

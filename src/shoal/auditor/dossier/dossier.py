@@ -5,21 +5,20 @@ Never says that a release meets a law: that is for people to decide.
 """
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from shoal.auditor import description
 from shoal.auditor.checks import GRAVE_FINDING, OTHER_RELEASES, Check
 from shoal.auditor.dossier.context import (
     RATINGS,
     UNMATCHED,
     Context,
-    ContextFile,
     ContextLike,
     Rating,
     Roles,
@@ -38,7 +37,7 @@ from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.option import suggestion
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import path_text
+from shoal.data.regular_files import file_sha256, path_text
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError, PromiseError
 from shoal.policy.policy import Policy, PolicyLike
@@ -191,7 +190,7 @@ def build_dossier(
     if roles.known:  # else a rating would be lost by a typo
         InputError.raise_for(
             f"context, attributes: '{name}' is not a published column; correct its name"
-            for name in sorted({*answered.context.attributes} - {*roles.published})
+            for name in sorted({*answered.attributes} - {*roles.published})
         )
     progress("measuring the risk")
     initial = None
@@ -201,7 +200,7 @@ def build_dossier(
         initial = initial_risk(source, roles, tables, policy.fields if policy else None)
     residual = residual_risk(stated)
     today = _today()
-    answers = Answers(stated, answered.context, initial, residual, roles, today)
+    answers = Answers(stated, answered, initial, residual, roles, today)
     clauses = _clauses(asked, answers)
     others = _other_certificates(answered, context)
     content = {
@@ -211,8 +210,8 @@ def build_dossier(
         "released": {"name": Path(released).name, "sha256": stated["output"]["sha256"]},
         "certificate": dict(stated),
         "certificate_sha256": proof.sha256,
-        "context": answered.content,
-        "context_sha256": answered.sha256,
+        "context": answered.model_dump(mode="json"),
+        "context_sha256": None if isinstance(context, dict) else file_sha256(context),
         "other_certificates": others,
         "checks": [check.report() for check in checks],
         "initial_risk": initial,
@@ -221,15 +220,15 @@ def build_dossier(
         "clauses": clauses,
         "open": [
             *(_point(FAILS, "certificate", text) for text in what_fails(stated)),
-            *(_point(REJECTED, "sign_off", text) for text in answered.context.rejections),
+            *(_point(REJECTED, "sign_off", text) for text in answered.rejections),
             *(
                 _point(severity, one.code, one.text)
                 for severity in (GRAVE, OPEN)
                 for one in stated.warnings
                 if one.severity == severity
             ),
-            *_known_to_others(roles, answered.context),
-            *_not_judged_together(stated, answered.context, others),
+            *_known_to_others(roles, answered),
+            *_not_judged_together(stated, answered, others),
             *_open_questions(clauses, asked, answers.other_sign_off()),
         ],
     }
@@ -257,17 +256,16 @@ def asked_fields(profile: str) -> list[str]:
     return [field for field in fields if field != "initial_risk"]
 
 
-def _other_certificates(answered: ContextFile, context: ContextLike) -> list[dict[str, str | None]]:
+def _other_certificates(answered: Context, context: ContextLike) -> list[dict[str, str | None]]:
     """The certificates of other releases that the context names, by their hashes."""
-    named = answered.context.other_releases
+    named = answered.other_releases
     if not isinstance(named, list):
         return []
     base = Path() if isinstance(context, dict) else Path(context).parent
     found = []
     for name in named:
         other = Proof(base / name, Certificate.read(base / name))
-        output = other.certificate.get("output")
-        released = output.get("sha256") if isinstance(output, Mapping) else None
+        released = (other.certificate.get("output") or {}).get("sha256")
         found.append({"certificate_sha256": other.sha256, "released_sha256": released})
     return found
 
@@ -349,11 +347,8 @@ def _open_questions(
 
 
 def _today() -> date:
-    """The day, in UTC; SOURCE_DATE_EPOCH wins."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    is_said = epoch.isascii() and epoch.isdigit() and len(epoch) < 12
-    now = datetime.fromtimestamp(int(epoch), UTC) if is_said else datetime.now(UTC)
-    return now.date()
+    """The day, in UTC, of certificates that are made now."""
+    return date.fromisoformat(description.date()[:10])
 
 
 # Which fields of a dossier are answered, and what the others lack.

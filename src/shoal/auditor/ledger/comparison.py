@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.auditor.kernels.matching import left_over
 from shoal.auditor.ledger.release_view import (
@@ -18,11 +19,10 @@ from shoal.auditor.ledger.release_view import (
     ReleaseView,
     Rows,
     lists_by_key,
-    numbered,
     values_by_class,
 )
 from shoal.data.classes import pairs_of, people_with
-from shoal.data.numbers import run_entries
+from shoal.data.numbers import alike
 
 
 def compare(
@@ -35,10 +35,11 @@ def compare(
     violation. least: how many sensitive values the classes of a record must have in common.
     """
     step = Transition.of(past, release, k, guards)
-    finest, cells = numbered(past.cell[step.records], step.after)
+    cell = alike([step.before, step.after], len(step.rows))
+    finest = alike([past.cell[step.records], step.after], len(step.rows))
     findings = [
-        shared_cells("cells", step, holds, *numbered(step.before, step.after), step.last_two),
-        shared_cells("all cells", step, holds, finest, cells, step.all_releases),
+        shared_cells("cells", step, holds, cell, step.last_two),
+        shared_cells("all cells", step, holds, finest, step.all_releases),
         departures(step),
         narrowed_cells(step),
         nestedness(step),
@@ -46,7 +47,7 @@ def compare(
         common_values(step, least),
         *correspondence(step),
     ]
-    past.replace(release, release.spread(step.rows, finest), cells)
+    past.replace(release, release.spread(step.rows, finest))
     return findings
 
 
@@ -60,16 +61,11 @@ Holds = Callable[[np.ndarray, int], np.ndarray]
 
 
 def shared_cells(
-    check: str,
-    step: Transition,
-    holds: Holds,
-    cell: np.ndarray,
-    count: int,
-    releases: tuple[int, int],
+    check: str, step: Transition, holds: Holds, cell: np.ndarray, releases: tuple[int, int]
 ) -> HistoryFinding:
-    """People in cells that break a promise. cell: (m,) the cell of each row, 0..count-1."""
+    """People in cells that break a promise. cell: (m,) the cell of each row, numbered from 0."""
     labels = step.release.spread(step.rows, cell).astype(np.int32)
-    small = np.logical_not(holds(labels, count))
+    small = np.logical_not(holds(labels, int(cell.max(initial=-1)) + 1))
     return step.finding(check, small[cell], CELLS, releases=releases, cells=int(small.sum()))
 
 
@@ -80,7 +76,7 @@ def departures(step: Transition) -> HistoryFinding:
     has_left[step.release.records] = False
     if not has_left.any():
         return HistoryFinding("departures", step.last_two, 0, False, {"cells": 0})
-    number, _ = numbered(past.label[has_left])
+    number = np.unique(past.label[has_left], return_inverse=True)[1]
     who = past.people[has_left]
     few = people_with(number, who)[1] < step.k
     people, cells = len(np.unique(who[few[number]])), {"cells": int(few.sum())}
@@ -207,12 +203,12 @@ def _shares_few(
 ) -> np.ndarray:
     """(m,) bool: the old records whose two classes share fewer than k records."""
     old = step.is_old
-    pairs, which = np.unique(
-        np.stack([step.before[old], step.after[old]], axis=1), axis=0, return_inverse=True
-    )
+    each = np.stack([step.before[old], step.after[old]], axis=1)
+    which = alike(each.T, len(each))
+    pairs = each[np.unique(which, return_index=True)[1]]
     shared = mappings.most_shared(pairs) if mappings else shared_values(first, second, pairs)
     shares_few = np.zeros(len(step.rows), dtype=bool)
-    shares_few[old] = (shared < step.k)[which.reshape(-1)]
+    shares_few[old] = (shared < step.k)[which]
     return shares_few
 
 
@@ -237,7 +233,7 @@ def compare_boxes(
         among_few = int(np.isin(release.labels[rows], meeting[few, 1]).sum())
         breaks = among_few > 0 and guards == CELLS
         finding = HistoryFinding("boxes", last_two, among_few, breaks, counts)
-    past.replace(release, release.spread(rows, release.labels[rows]), release.classes)
+    past.replace(release, release.spread(rows, release.labels[rows]))
     if guards != SIGNATURES:
         return [finding]
     return [finding, HistoryFinding("signatures", (1, release.release), None, False)]
@@ -249,18 +245,20 @@ def shared_values(first: Rows, second: Rows, pairs: np.ndarray) -> np.ndarray:
     The sum over values of the smaller count. A target in both classes hides among no more:
     |g1| - F = |g2| - C = this sum. pairs: (m, 2) classes of the first and the second release.
     """
-    classes1, values1, rows1 = pairs_of(*first)
-    classes2, values2, rows2 = pairs_of(*second)
-    # every value of each pair's first class, looked up in its second class
-    begin, end = (np.searchsorted(classes1, pairs[:, 0], side) for side in ("left", "right"))
-    pair, entry = run_entries(begin, end - begin)
-    wanted, count = numbered(
-        np.concatenate([classes2, pairs[pair, 1]]), np.concatenate([values2, values1[entry]])
+    shown = [
+        pl.DataFrame({"class": classes.astype(np.int64), "value": values}).group_by(pl.all()).len()
+        for classes, values in (first, second)
+    ]
+    shared = (
+        pl.DataFrame(pairs, schema=["one", "other"])
+        .with_row_index("pair")
+        .join(shown[0], left_on="one", right_on="class")
+        .join(shown[1], left_on=["other", "value"], right_on=["class", "value"])
+        .group_by("pair")
+        .agg(pl.min_horizontal("len", "len_right").sum())
     )
-    shown = np.zeros(count, dtype=np.int64)
-    shown[wanted[: len(classes2)]] = rows2
     total = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(total, pair, np.minimum(rows1[entry], shown[wanted[len(classes2) :]]))
+    total[shared["pair"]] = shared["len"]
     return total
 
 

@@ -19,11 +19,13 @@ from shoal.auditor.ledger.comparison import compare, compare_boxes, too_frequent
 from shoal.auditor.ledger.release_view import table_damage
 from shoal.auditor.ledger.terms import Values, compared, joined, policy_of, values_of
 from shoal.auditor.reading import class_spans
+from shoal.auditor.sharing import ABSENT, Links, fitting
 from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures, figures_of
+from shoal.data.numbers import alike
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Missing, Role, Schema
@@ -35,9 +37,6 @@ from shoal.privacy.promises import BoundPromises
 # An atom is everybody of one history: the same classes in the same releases, the same absences.
 # Atoms of k people keep every trajectory one of k. Company is weaker: who was in every class that
 # a person was in, and perhaps in others as well.
-
-
-ABSENT = -1
 
 
 @dataclass
@@ -66,45 +65,23 @@ class PeopleHistory:
 
     def findings(self, release: int, k: int, guards: str) -> list[release_view.HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
-        histories, people = np.unique(self.classes, axis=0, return_counts=True)
-        # among how many people those of each history are, and whether less than k breaks it
-        checks = {"atoms": (people, guards == release_view.CELLS)}
+        atom = alike(self.classes.T, len(self.tokens))
+        # among how many people each is, and whether less than k breaks it
+        checks = {"atoms": (np.bincount(atom)[atom], guards == release_view.CELLS)}
         if guards == release_view.COMPANY:
-            checks["company"] = company_of(histories, people), True
+            person, place = np.nonzero(self.classes != ABSENT)
+            many, releases = int(self.classes.max(initial=0)) + 1, self.classes.shape[1]
+            label = place * many + self.classes[person, place]
+            places = Links.of(person, label, len(self.tokens), many * releases)
+            checks["company"] = fitting(places, places), True
         found = []
         for check, (sizes, breaks) in checks.items():
-            few = int(people[sizes < k].sum())
+            few = int((sizes < k).sum())
             least = {"least": int(sizes.min(initial=len(self.tokens)))}
             found.append(
                 release_view.HistoryFinding(check, (1, release), few, breaks and few > 0, least)
             )
         return found
-
-
-def company_of(histories: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """For each history, how many people were in all of its classes; (m,) int64.
-
-    histories: (m, releases) all different, people: (m,) how many have each.
-    """
-    company = np.zeros(len(histories), dtype=np.int64)
-    if not len(histories):
-        return company
-    is_there = histories != ABSENT
-    first = is_there.argmax(axis=1)
-    for release in range(histories.shape[1]):
-        # whoever is company of these is in their class of this release
-        own = np.flatnonzero(first == release)
-        others = np.flatnonzero(is_there[:, release])
-        others = others[np.argsort(histories[others, release], kind="stable")]
-        shown = histories[others, release]
-        for label in np.unique(histories[own, release]).tolist():
-            mine = own[histories[own, release] == label]
-            theirs = others[slice(*np.searchsorted(shown, (label, label + 1)))]
-            for i in mine.tolist():
-                at = is_there[i]
-                shares = (histories[theirs][:, at] == histories[i, at]).all(axis=1)
-                company[i] = people[theirs[shares]].sum()
-    return company
 
 
 @dataclass(frozen=True)

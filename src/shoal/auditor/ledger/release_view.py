@@ -23,6 +23,7 @@ from shoal.connectors.ledger.private import Identities
 from shoal.connectors.location import RELEASES, Location, parse_address
 from shoal.connectors.outputs import misplaced
 from shoal.data.classes import pairs_of
+from shoal.data.numbers import alike
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InputError, LedgerError
@@ -31,23 +32,11 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
-# Groups of equal keys as numbers, and how often each class shows each value.
+# How often each class shows each value.
 
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Class and hashed value of every row of a release that is in a class."""
-
-
-def numbered(*keys: np.ndarray) -> tuple[np.ndarray, int]:
-    """Equal combinations of keys as one number 0..count-1, and the count."""
-    number = np.zeros(len(keys[0]), dtype=np.int64)
-    count = 1
-    for key in keys:
-        distinct, rank = np.unique(key, return_inverse=True)
-        # both factors are at most the number of rows, so their product fits 64 bits
-        numbers, number = np.unique(number * len(distinct) + rank, return_inverse=True)
-        count = len(numbers)
-    return number.astype(np.int64), count
 
 
 def values_by_class(classes: np.ndarray, values: np.ndarray) -> dict[int, dict[int, int]]:
@@ -186,7 +175,6 @@ class RecordHistory:
     hi: np.ndarray = field(default_factory=_no_spans)
     signature: np.ndarray = field(default_factory=_no_numbers)
     sets: list[frozenset[int]] = field(default_factory=list)
-    cells: int = 0
 
     @property
     def current(self) -> np.ndarray:
@@ -208,31 +196,27 @@ class RecordHistory:
         self.narrow(release, release.kept)
         self.lo = np.concatenate([self.lo.reshape(-1, release.lo.shape[1]), release.lo])
         self.hi = np.concatenate([self.hi.reshape(-1, release.hi.shape[1]), release.hi])
-        self.cells += release.classes
 
-    def replace(self, release: ReleaseView, cells: np.ndarray, count: int) -> None:
-        """Take in a release of the whole table. cells: (n,) the cell of each row, 0..count-1."""
+    def replace(self, release: ReleaseView, cells: np.ndarray) -> None:
+        """Take in a release of the whole table. cells: (n,) the cell of each row, -1 for none."""
         self.label[:] = -1
         self._take(release, 0, cells)
         self.lo = release.lo
         self.hi = release.hi
-        self.cells += count
 
     def narrow(self, release: ReleaseView, rows: np.ndarray) -> np.ndarray:
         """Take in the sensitive values that the classes of these rows show.
 
         Returns how many values all classes of each row so far have in common.
         """
-        records = release.records[rows]
-        pairs, which = np.unique(
-            np.stack([self.signature[records], release.labels[rows]]), axis=1, return_inverse=True
-        )
-        which = which.reshape(-1)
+        before, labels = self.signature[release.records[rows]], release.labels[rows]
+        which = alike([before, labels], len(rows))
+        one_each = np.unique(which, return_index=True)[1]
         first = len(self.sets)
-        for before, label in pairs.T.tolist():
+        for known, label in zip(before[one_each].tolist(), labels[one_each].tolist(), strict=True):
             shown = release.shown[label]
-            self.sets.append(shown if before < 0 else self.sets[before] & shown)
-        self.signature[records] = first + which
+            self.sets.append(shown if known < 0 else self.sets[known] & shown)
+        self.signature[release.records[rows]] = first + which
         none = release.no_value  # the texts for no value count as one
         sizes = [len(common - none) + bool(common & none) for common in self.sets[first:]]
         return np.array(sizes, dtype=np.int64)[which]
@@ -242,7 +226,8 @@ class RecordHistory:
         self.make_room_for(release)
         is_kept = release.labels >= 0
         self.label[release.records] = np.where(is_kept, release.labels + classes, -1)
-        self.cell[release.records] = np.where(is_kept, cells + self.cells, -1)
+        begun = int(self.cell.max(initial=-1)) + 1
+        self.cell[release.records] = np.where(is_kept, cells + begun, -1)
         self.rest[release.records] = release.rest
         self.people[release.records] = release.people
 

@@ -1,15 +1,13 @@
 """The policy of a ledger: fixed when it begins, kept in it, the same for every release."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from shoal.auditor.description import FREE
+from shoal.auditor.description import FREE, by_content
 from shoal.connectors.ledger import HIERARCHIES, POLICY, Ledger, PolicyFiles
 from shoal.connectors.ledger.private import Identities
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER
@@ -99,7 +97,8 @@ def policy_files(tables: PolicyTables) -> PolicyFiles:
         if isinstance(attribute.get("hierarchy"), str):
             path = tables.base / attribute["hierarchy"]
             name = f"{HIERARCHIES}/{len(read) + 1:02d}-{path.name}"
-            read[name] = _bytes(path)
+            with readable(f"hierarchy '{path}'"):
+                read[name] = path.read_bytes()
             attribute["hierarchy"] = name
     text = json.dumps({key: content[key] for key in content if key not in FREE}, indent=1) + "\n"
     return PolicyFiles({POLICY: text.encode(), **read})
@@ -147,17 +146,8 @@ def _fixed(tables: PolicyTables) -> Mapping[str, Any]:
     """What must not differ, hierarchies by what their tables hold."""
     content = tables.model.model_dump(mode="json")
     for attribute in content["attributes"].values():
-        if isinstance(attribute["hierarchy"], str):
-            attribute["hierarchy"] = hashlib.sha256(
-                _bytes(tables.base / attribute["hierarchy"])
-            ).hexdigest()
+        by_content(attribute, "hierarchy", tables.base)
     return {key: value for key, value in content.items() if key not in FREE}
-
-
-def _bytes(path: Path) -> bytes:
-    with readable(f"hierarchy '{path}'"):
-        content = path.read_bytes()
-    return content
 
 
 # People who come again

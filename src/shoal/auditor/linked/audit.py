@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shoal.auditor.checks import mean_loss
 from shoal.auditor.description import column_roles, provenance
 from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
@@ -22,7 +23,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import KNOWN, RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
-from shoal.data.numbers import alike, exact_sum, run_entries
+from shoal.data.numbers import alike, run_entries
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
@@ -147,11 +148,11 @@ def measure_linked(
     if truth is not None and owners is None:
         progress("trying to match people")
         rng = np.random.default_rng([model.seed, 48])
-        found = matching_attack(release, truth, k, rng, dates)
-        measured["matching"] = found.report()
-        faults["matched"] = found.below
+        found, unmoved = matching_attack(release, truth, k, rng, dates)
+        measured["matching"] = found
+        faults["matched"] = found["below"]
         if release.moved is not None:
-            faults["odd_days"] += found.unmoved
+            faults["odd_days"] += unmoved
         faults |= {"kept_keys": 0, "kept_order": 0}
         for fault, count, finding in kept_of_original(release, truth, rng):
             faults[fault] += count
@@ -168,7 +169,7 @@ def measure_linked(
             **_sizes(release, truth),
             "promises": promises,
             "together": _together(release, k),
-            "utility": dict.fromkeys(UTILITY) | {"gcp": _mean_loss(columns)},
+            "utility": dict.fromkeys(UTILITY) | {"gcp": mean_loss(columns)},
             "risk": dict.fromkeys(RISK) | _risk(release, promises),
             "columns": columns,
             "warnings": [],
@@ -229,10 +230,9 @@ def _with_known_rows(
     """k-anonymity where any m rows are known, too, or a date: the fewest people who fit what is
     known, or by how many times the likeliest is less than certain.
     """
-    most = release.tree.known_rows or 0
     if report["measured"] is None:
         return report
-    fewest = release.view.fewest_alike(most)[~release.withheld]
+    fewest = release.view.fewest_alike[~release.withheld]
     likely = [] if dated is None or not len(dated) else [int((dated[:, 0] // dated[:, 1]).min())]
     measured = min(int(fewest.min()), int(report["measured"]), *release.loose.values(), *likely)
     return report | {"measured": measured, "holds": measured >= report["asked"]}
@@ -343,7 +343,7 @@ def _risk(release: LinkedRelease, promises: list[PromiseReport]) -> dict[str, fl
     measured = [p["measured"] for p in promises if p["model"] == "k-anonymity" and p["measured"]]
     if not measured:
         return {}
-    fewest = release.view.fewest_alike(release.tree.known_rows or 0)[~release.withheld]
+    fewest = release.view.fewest_alike[~release.withheld]
     most, mean = 1 / min(measured), float(np.mean(1 / fewest))
     return {
         "prosecutor_max": most,
@@ -378,13 +378,6 @@ def _columns(
             column["name"] = about.qualified(column["name"])
             found.append(column)
     return found
-
-
-def _mean_loss(columns: list[ColumnReport]) -> float | None:
-    """The mean over quasi-identifiers, each over the published rows of its table."""
-    losses = [column["loss"] for column in columns if column["role"] == "quasi"]
-    known = [loss for loss in losses if loss is not None]
-    return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
 
 
 def _table(
@@ -425,7 +418,7 @@ def _exposed(release: LinkedRelease, k: int) -> Iterator[Json]:
         if release.tree.is_joined(release.tree[one.table]):
             known = [one.table, *release.view.above(one.table)] if one.known != "count" else []
             is_dated = any(release.tables[name].dates for name in known)
-            yield one.report() | ({"dates_aside": True} if is_dated else {})
+            yield one._asdict() | ({"dates_aside": True} if is_dated else {})
 
 
 def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | None) -> Json:

@@ -6,7 +6,7 @@ all of this is equal: labels are refined row by row and compared, nothing is has
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, takewhile
 from math import comb
@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.linked import PEOPLE, Known, LinkedTables, parents_of
+from shoal.auditor.sharing import sequences
+from shoal.data.linked import PEOPLE, Known, LinkedTable, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked, read_linked
@@ -46,6 +47,18 @@ class ViewedTable:
     counted: Sequence[np.ndarray] = ()
     count_known: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        about: LinkedTable,
+        starts: np.ndarray,
+        cells: Sequence[np.ndarray],
+        counted: Sequence[np.ndarray] = (),
+    ) -> "ViewedTable":
+        """As the policy says what is known of it."""
+        own = about.name, about.parent
+        return cls(*own, starts, cells, about.known, counted, about.count_known)
+
     @property
     def rows(self) -> int:
         return int(self.starts[-1])
@@ -71,11 +84,7 @@ class View:
     @cached_property
     def person_of(self) -> Mapping[str, np.ndarray]:
         """The person of each row of every table, (n,) int64."""
-        found = {PEOPLE: np.arange(self.people)}
-        for table in self.tables[1:]:
-            assert table.parent is not None
-            found[table.name] = found[table.parent][parents_of(table.starts)]
-        return found
+        return {table.name: self.path(table.name)[0] for table in self.tables}
 
     def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> "View":
         """The tables under other assumptions about what is known of each."""
@@ -126,33 +135,54 @@ class View:
         return self.labels_with_above(name) if is_known else self.row_labels(name)
 
     @cached_property
-    def items_of(self) -> Mapping[str, np.ndarray]:
-        """By table with a number, (n,) int64 what each row shows, as a number that differs between
-        tables, and where people have different labels.
+    def numbered(self) -> list[str]:
+        """The tables of which a number of rows is known."""
+        return [table.name for table in self.tables if isinstance(table.known, int)]
+
+    @cached_property
+    def known_items(self) -> np.ndarray:
+        """(i,) int64 what each row of these tables shows, one table behind the other, as a number
+        that differs between tables, and where people have different labels.
         """
-        found: dict[str, np.ndarray] = {}
-        begun = 0
-        for table in self.tables[1:]:
-            if not isinstance(table.known, Known):
-                shown = [
-                    self.labels[self.person_of[table.name]],
-                    self.labels_with_above(table.name),
-                ]
-                found[table.name] = begun + alike(shown, table.rows)
-                begun = int(found[table.name].max(initial=begun - 1)) + 1
-        return found
+        labels = self.labels[self.known_paths[0]]
+        rows = [self.labels_with_above(name) for name in self.numbered]
+        table = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
+        return alike([table, labels, np.concatenate(rows)], len(labels))
 
     def known_sets(self, size: int) -> "KnownSets":
-        """What attackers who know `size` rows may know; InputError for more than `MOST_SETS`."""
-        nobody = np.zeros(0, np.int64)
-        people = np.concatenate([nobody, *(self.person_of[name] for name in self.items_of)])
-        items = np.concatenate([nobody, *self.items_of.values()])
-        return known_sets(people, items, self.known_paths, size)
+        """What attackers who know `size` rows, 1 to 3, may know where a number of rows is known.
+
+        Rows that show the same are not told apart, but each of them counts; a person has each
+        choice once. Raises InputError for more choices than `MOST_SETS`.
+        """
+        person, item = self.known_paths[0], self.known_items
+        order = np.lexsort((item, person))
+        counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
+        values, times = np.unique(counts, return_counts=True)
+        sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
+        if sets > MOST_SETS:
+            raise InputError(
+                f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is"
+                " not judged; say a smaller number, or 'all'"
+            )
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        people, chosen = [np.zeros(0, np.int64)], [np.zeros((0, size), np.int64)]
+        for count in np.unique(counts[counts >= size]).tolist():
+            members = np.flatnonzero(counts == count)
+            places = _choices(count, size)
+            people.append(np.repeat(members, len(places)))
+            chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
+        rows = order[np.concatenate(chosen)]
+        pattern = _pattern(rows, item, self.known_paths[1:-1])
+        number = alike([*item[rows].T, *pattern], len(rows))
+        kinds = int(number.max(initial=0)) + 1
+        once = np.unique(np.concatenate(people) * kinds + number)
+        return KnownSets(once // kinds, once % kinds, rows, number)
 
     @cached_property
     def known_paths(self) -> list[np.ndarray]:
-        """`path` of all rows in `items_of`, table by table; each goes on with the row itself."""
-        paths = [self.path(name) for name in self.items_of]
+        """`path` of all rows in `known_items`; each goes on with the row itself."""
+        paths = [self.path(name) for name in self.numbered]
         return [
             np.concatenate([path[min(level, len(path) - 1)] for path in paths])
             for level in range(max(map(len, paths), default=0))
@@ -173,8 +203,8 @@ class View:
         and of one above that of its own rows, which known ones hang from.
         """
         chain = [*reversed(self.above(name)), name]
-        known = [level for level, one in enumerate(chain, 1) if one in self.items_of]
-        is_above = any(name in self.above(one) for one in self.items_of)
+        known = [level for level, one in enumerate(chain, 1) if one in self.numbered]
+        is_above = any(name in self.above(one) for one in self.numbered)
         return known or ([0, len(chain)] if is_above else [0])
 
     def known_rows(self, sets: "KnownSets", level: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -185,18 +215,19 @@ class View:
         above = self.known_paths[level][rows]
         by = [np.repeat(sets.choice, sets.choices.shape[1])]
         if level > 0:
-            by.append(np.concatenate([*self.items_of.values()])[rows])
+            by.append(self.known_items[rows])
         once = np.unique(alike([*by, above], len(rows)), return_index=True)[1]
         return [one[once] for one in by], above[once]
 
-    def fewest_alike(self, most_rows: int = 0) -> np.ndarray:
+    @cached_property
+    def fewest_alike(self) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
 
-        most_rows: how many rows are known of the tables with a number. Raises InputError where
-        there are more sets of rows than `MOST_SETS`.
+        Raises InputError where there are more sets of rows than `MOST_SETS`.
         """
         fewest = np.bincount(self.labels)[self.labels] if self.people else np.zeros(0, np.int64)
-        for size in range(1, most_rows + 1):
+        known_rows = (one.known for one in self.tables if isinstance(one.known, int))
+        for size in range(1, max(known_rows, default=0) + 1):
             sets = self.known_sets(size)
             np.minimum.at(fewest, sets.person, np.bincount(sets.number)[sets.number])
         return fewest
@@ -206,47 +237,24 @@ def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: 
     """The tables as they are, before a release. knows: by qualified name, which columns are known;
     of rows without a known column their number is.
     """
-    return View(
-        [
-            ViewedTable(
-                about.name,
-                about.parent,
-                tables.rows[about.name].starts,
-                [
-                    one.ranks
-                    for one in tables.rows[about.name].encoded.attributes
-                    if knows(about.qualified(one.attribute.name))
-                ],
-                about.known,
-                count_known=about.count_known,
-            )
-            for about in tables.tree.tables
-        ]
-    )
+    viewed = []
+    for about in tables.tree.tables:
+        rows = tables.rows[about.name]
+        known = [e for e in rows.encoded.attributes if knows(about.qualified(e.attribute.name))]
+        viewed.append(ViewedTable.of(about, rows.starts, [e.ranks for e in known]))
+    return View(viewed)
 
 
 def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(parents,) int64, equal where parents have the same labels, each as often.
-
-    Sorted labels are compared place by place: after place j, the keys of parents with more than j
-    rows tell apart whatever differs in the first j + 1.
-    """
-    counts = np.diff(starts)
-    ordered = labels[np.lexsort((labels, parents_of(starts)))]
-    by_count = np.argsort(-counts, kind="stable")
-    with_more = np.searchsorted(-counts[by_count], -np.arange(int(counts.max(initial=0))))
-    keys = np.zeros(len(counts), dtype=np.int64)
-    for place, end in enumerate(with_more.tolist()):
-        alive = by_count[:end]
-        keys[alive] = alike([keys[alive], ordered[starts[alive] + place]], end)
-    return alike([counts, keys], len(counts))
+    """(parents,) int64 dense, equal where parents have the same labels, each as often."""
+    return sequences(starts, labels[np.lexsort((labels, parents_of(starts)))])
 
 
 class KnownSets(NamedTuple):
     """Sets of rows, and who has which: (h,) the person and (h,) the number of the set, each pair
     once. Sets differ by their items, or by which of these hang from the same row.
 
-    choices: (c, size) the rows of every choice, as `View.items_of` has them; choice: (c,) the
+    choices: (c, size) the rows of every choice, as `View.known_items` has them; choice: (c,) the
     number of its set.
     """
 
@@ -254,38 +262,6 @@ class KnownSets(NamedTuple):
     number: np.ndarray
     choices: np.ndarray
     choice: np.ndarray
-
-
-def known_sets(
-    person: np.ndarray, item: np.ndarray, paths: Sequence[np.ndarray], size: int
-) -> KnownSets:
-    """What somebody has, `size` rows at a time, 1 to 3.
-
-    Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) of each row, as in `View.items_of`; paths: as `View.known_paths`.
-    Raises InputError for more choices than `MOST_SETS`.
-    """
-    order = np.lexsort((item, person))
-    counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
-    values, times = np.unique(counts, return_counts=True)
-    sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
-    if sets > MOST_SETS:
-        raise InputError(
-            f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is not"
-            " judged; say a smaller number, or 'all'"
-        )
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    people, chosen = [np.zeros(0, np.int64)], [np.zeros((0, size), np.int64)]
-    for count in np.unique(counts[counts >= size]).tolist():
-        members = np.flatnonzero(counts == count)
-        places = _choices(count, size)
-        people.append(np.repeat(members, len(places)))
-        chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
-    rows = order[np.concatenate(chosen)]
-    number = alike([*item[rows].T, *_pattern(rows, item, paths[1:-1])], len(rows))
-    kinds = int(number.max(initial=0)) + 1
-    once = np.unique(np.concatenate(people) * kinds + number)
-    return KnownSets(once // kinds, once % kinds, rows, number)
 
 
 def _pattern(rows: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray]) -> np.ndarray:
@@ -312,8 +288,7 @@ def _choices(count: int, size: int) -> np.ndarray:
 # What of a person is enough to find it: by table, and by the number of rows that are known.
 
 
-@dataclass(frozen=True)
-class Exposure:
+class Exposure(NamedTuple):
     """How many people hide among fewer than k by their own cells and what is known of one table.
 
     known: `count`, a number of rows or `all`; below: None where there is too much to count.
@@ -323,17 +298,13 @@ class Exposure:
     known: str
     below: int | None
 
-    def report(self) -> dict[str, str | int | None]:
-        """As a certificate states it."""
-        return asdict(self)
-
 
 def exposures(view: View, k: int) -> tuple[Exposure, ...]:
     """Which table, and how many of its rows, betray people: each table by itself, then together."""
 
-    def below(assumed: View, most_rows: int = 0) -> int | None:
+    def below(assumed: View) -> int | None:
         try:
-            return int((assumed.fewest_alike(most_rows) < k).sum())
+            return int((assumed.fewest_alike < k).sum())
         except InputError:
             return None
 
@@ -345,13 +316,11 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
 
     found = [Exposure(PEOPLE, "all", below(view.knowing(lambda t: Known.NONE)))]
     for table in view.tables[1:]:
-        steps: list[tuple[str, AllOrSome, int]] = [("count", Known.COUNT, 0), ("1", 1, 1)]
-        steps += [("2", 2, 2), ("all", ALL, 0)]
-        if not (table.cells or table.counted):
-            steps = steps[:1]
+        steps: list[AllOrSome] = [Known.COUNT]
+        if table.cells or table.counted:
+            steps += [1, 2, ALL]
         found += [
-            Exposure(table.name, words, below(alone(table.name, known), rows))
-            for words, known, rows in steps
+            Exposure(table.name, str(known), below(alone(table.name, known))) for known in steps
         ]
     return tuple(found)
 
@@ -361,7 +330,7 @@ def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, floa
     known: share of people who are alone, and the chance to find one on average and at most.
     """
     tables = bound_linked(read_linked(original, problem).tables, problem)
-    fewest = view_of(tables).fewest_alike(tables.tree.known_rows or 0)
+    fewest = view_of(tables).fewest_alike
     return {
         "alone": float((fewest == 1).mean()),
         "mean": float((1 / fewest).mean()),

@@ -16,7 +16,6 @@ below one of several that look alike, for each of which values may be published 
 
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
@@ -46,32 +45,17 @@ so that the attack may find less, and never too little of whom somebody fits.
 """
 
 
-@dataclass(frozen=True)
-class Matched:
-    """What the attack found. people: of the original; tried: how many of them; least: the fewest
-    published people that one of them fits, k if nobody fits fewer; below: how many fit fewer;
-    unmoved: published people who show the true day of somebody who fits them, where more do than
-    chance explains.
-    """
-
-    people: int
-    tried: int
-    least: int
-    below: int
-    unmoved: int
-
-    def report(self) -> dict[str, int]:
-        return {name: found for name, found in asdict(self).items() if name != "unmoved"}
-
-
 def matching_attack(
     release: LinkedRelease,
     original: LinkedTables,
     k: int,
     rng: np.random.Generator,
     dates: KnownDates | None = None,
-) -> Matched:
-    """Tries to find original people among published ones, as far as k candidates each.
+) -> tuple[dict[str, int], int]:
+    """Tries to find original people among published ones, as far as k candidates each: of how many
+    `people` it `tried` some, the `least` published ones that one of them fits, k if nobody fits
+    fewer, and how many fit fewer (`below`). And how many published people show the true day of
+    somebody who fits them, where more do than chance explains.
 
     dates: where gaps are exact, what a known date tells; then as many candidates count as are
     likely. People with equal quasi cells in all tables fit the same ones, so one of them is tried.
@@ -86,7 +70,8 @@ def matching_attack(
     tried = int(times[chosen].sum())
     below = int(times[chosen][found < k].sum())
     least = int(found.min(initial=k))
-    return Matched(original.people.count, tried, least, below, attack.unmoved())
+    people = original.people.count
+    return {"people": people, "tried": tried, "least": least, "below": below}, attack.unmoved()
 
 
 Row = tuple[str, int]

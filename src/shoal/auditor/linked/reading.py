@@ -102,20 +102,12 @@ class LinkedRelease:
     @cached_property
     def view(self) -> View:
         """What attackers see of it, who know what the policy says."""
-        return View(
-            [
-                ViewedTable(
-                    table.name,
-                    table.parent,
-                    self.tables[table.name].starts,
-                    self.tables[table.name].cells,
-                    table.known,
-                    [column.codes for column in self.tables[table.name].counts.values()],
-                    table.count_known,
-                )
-                for table in self.tree.tables
-            ]
-        )
+        viewed = []
+        for about in self.tree.tables:
+            own = self.tables[about.name]
+            counted = [column.codes for column in own.counts.values()]
+            viewed.append(ViewedTable.of(about, own.starts, own.cells, counted))
+        return View(viewed)
 
     @property
     def hull(self) -> tuple[np.ndarray, np.ndarray]:
@@ -421,19 +413,10 @@ def _follows(keys: np.ndarray, values: np.ndarray) -> bool:
     shows = np.isfinite(values)
     if shows.sum() < FEW:
         return False
-    ranks = [_ranks(part[shows].astype(np.float64)) for part in (keys, values)]
-    spread = float(np.std(ranks[0]) * np.std(ranks[1]))
-    if spread == 0:
-        return False
-    covariance = float(np.mean((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())))
-    agreement = min(abs(covariance / spread), 1 - 1e-12)
+    both = pl.DataFrame({"key": keys[shows], "value": values[shows]})
+    found = both.select(pl.corr("key", "value", method="spearman")).item()  # NaN: all are one
+    agreement = np.minimum(abs(found), 1 - 1e-12)
     return bool(np.arctanh(agreement) * np.sqrt(shows.sum() - 3) > FAR)  # Fisher, 1915
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Of equal values, the mean of the places that they share."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2.0)[place]
 
 
 def described_output(

@@ -35,6 +35,23 @@ def measured(*given, promise=0, **more):
     return audit(*given, **more)["promises"][promise]["measured"]
 
 
+def by_number(tables):
+    """The tables with numbers from 1 for keys, in the order of rows."""
+    patients, visits = tables["people"]["patient"], tables["visits"]["visit"]
+    numbers = ({key: i for i, key in enumerate(keys, 1)} for keys in (patients, visits))
+    return rekeyed(tables, **dict(zip(("patient", "visit"), numbers, strict=True)))
+
+
+def rekeyed(tables, **keys):
+    """The tables with other keys. keys: by column, what each becomes wherever it stands."""
+    return {
+        name: frame.with_columns(
+            pl.col(key).replace_strict(new) for key, new in keys.items() if key in frame.columns
+        )
+        for name, frame in tables.items()
+    }
+
+
 @pytest.fixture(scope="module")
 def tables():
     return linked_cases.world(40)
@@ -55,19 +72,9 @@ def test_an_honest_release_holds_from_its_files_alone_and_with_its_originals(rel
 
 
 def test_rows_taken_for_people_are_found_to_hide_nobody(tables):
-    people, visits, drugs = (tables[name] for name in ("people", "visits", "drugs"))
-    keys = dict(zip(people["patient"], range(1, 41), strict=True))
-    of_people = pl.col("patient").replace_strict(keys)
-    of_visits = pl.col("visit").replace_strict(
-        dict(zip(visits["visit"], range(1, 92), strict=True))
-    )
     shown = {"age": pl.lit("*"), "visits.rows": pl.lit("[1, 4]")}
-    raw = {
-        "people": people.with_columns(of_people, **shown),
-        "visits": visits.with_columns(of_people, of_visits),
-        "drugs": drugs.with_columns(of_visits),
-    }
-    certificate = audit(raw)
+    raw = by_number(tables)
+    certificate = audit({**raw, "people": raw["people"].with_columns(**shown)})
     assert not certificate.holds
     assert certificate["promises"][0]["measured"] == 1
     below = {(row["table"], row["known"]): row["below"] for row in certificate["linked"]["exposed"]}
@@ -153,14 +160,8 @@ def test_keys_in_the_order_of_what_rows_show_are_found(people):
     large = linked_cases.published(linked_cases.world(people), k=1 if people == 12 else 3)
     order = large["visits"].sort(pl.col("cost").str.extract(r"(\d+)").cast(pl.Int64))["visit"]
     renamed = {old: new for new, old in enumerate(order, 1)}
-    planted = {
-        name: frame.with_columns(pl.col("visit").replace_strict(renamed))
-        if "visit" in frame.columns
-        else frame
-        for name, frame in large.items()
-    }
     assert audit(large)["faults"]["ordered_keys"] == 0
-    assert audit(planted)["faults"]["ordered_keys"] == 1
+    assert audit(rekeyed(large, visit=renamed))["faults"]["ordered_keys"] == 1
 
 
 @pytest.mark.parametrize(("keep", "days"), [(None, 201), ("weekday", 29)])
@@ -242,17 +243,7 @@ def one_known(**more):
 def numbered(tmp_path_factory):
     """Tables with numbers for keys, a release of them, and by table the row behind each row."""
     folder = tmp_path_factory.mktemp("numbered")
-    frames = linked_cases.world(60)
-    of_person = {name: i + 1 for i, name in enumerate(frames["people"]["patient"])}
-    of_visit = {name: i + 1 for i, name in enumerate(frames["visits"]["visit"])}
-    people, visits, drugs = (frames[name] for name in ("people", "visits", "drugs"))
-    original = {
-        "people": people.with_columns(pl.col("patient").replace_strict(of_person)),
-        "visits": visits.with_columns(
-            pl.col("patient").replace_strict(of_person), pl.col("visit").replace_strict(of_visit)
-        ),
-        "drugs": drugs.with_columns(pl.col("visit").replace_strict(of_visit)),
-    }
+    original = by_number(linked_cases.world(60))
     done = library.publish(original, one_known(), output=folder / "out", trace=folder / "trace")
     lines = map(json.loads, (folder / "trace").read_text("utf-8").splitlines())
     behind = {name: [] for name in original}
@@ -279,12 +270,8 @@ def test_keys_kept_from_the_original_are_found_beside_it_and_named(numbered, tab
     kept = [str(one if one <= rows else next(spare)) for one in true]
     new = dict(zip(released[table][key], kept, strict=True))
     changed = {
-        name: frame.with_columns(pl.col(key).replace_strict(new)).sample(
-            frame.height, shuffle=True, seed=1
-        )
-        if key in frame.columns
-        else frame
-        for name, frame in released.items()
+        name: frame.sample(fraction=1, shuffle=True, seed=1)
+        for name, frame in rekeyed(released, **{key: new}).items()
     }
     alone = audit(changed, None, one_known())
     assert alone["faults"]["original_keys"] == 0  # who has not the original can't tell
@@ -319,11 +306,7 @@ def test_keys_that_anybody_can_undo_are_found_beside_the_original(numbered, tabl
     key = {"people": "patient", "visits": "visit"}[table]
     kept = [made(int(original[table][key][seq])) for seq in behind[table]]
     new = dict(zip(released[table][key], kept, strict=True))
-    changed = {
-        name: frame.with_columns(pl.col(key).replace_strict(new)) if key in frame.columns else frame
-        for name, frame in released.items()
-    }
-    found = audit(changed, original, one_known())
+    found = audit(rekeyed(released, **{key: new}), original, one_known())
     assert found["faults"]["kept_keys"] > 0.9 * released[table].height
     texts = [one.text for one in found.grave]
     assert any(
@@ -338,12 +321,7 @@ def test_keys_drawn_beside_a_sorted_original_are_those_of_nobody(numbered, sort)
     for seed in range(5):
         drawn = np.random.default_rng(seed).permutation(released["people"].height) + 1
         new = dict(zip(released["people"]["patient"], map(str, drawn), strict=True))
-        changed = {
-            name: frame.with_columns(pl.col("patient").replace_strict(new))
-            if "patient" in frame.columns
-            else frame
-            for name, frame in released.items()
-        }
+        changed = rekeyed(released, patient=new)
         assert audit(changed, original, one_known())["faults"]["kept_keys"] == 0
 
 
@@ -693,7 +671,7 @@ def test_a_value_below_a_row_is_asked_about_by_what_that_row_shows():
 @given(small_worlds(), st.integers(1, 3))
 def test_who_knows_m_visits_finds_as_many_people_as_trying_them_does(world, m):
     rows = [[((kind, len(drugs)), set()) for kind, drugs in own] for _, own in world]
-    found = view_of(world, visits=m, drugs=Known.COUNT).fewest_alike(m)
+    found = view_of(world, visits=m, drugs=Known.COUNT).fewest_alike
     assert found.tolist() == fewest_by_trying(rows, [cell for cell, _ in world], m)
 
 
@@ -733,7 +711,7 @@ def test_rows_of_several_tables_may_hang_from_the_same_row(world, m):
         for person in world
     ]
     whole = [sorted(len(own) for _, own in person) for person in world]
-    assert view.fewest_alike(m).tolist() == fewest_by_trying(rows, whole, m)
+    assert view.fewest_alike.tolist() == fewest_by_trying(rows, whole, m)
 
 
 def fewest_by_trying(rows, whole, m):
@@ -776,7 +754,7 @@ def test_sets_that_are_too_many_to_count_are_refused_not_guessed():
     table = ViewedTable("visits", PEOPLE, np.array([0, rows]), [np.arange(rows)], 3)
     view = View([ViewedTable(PEOPLE, None, np.array([0, 1]), []), table])
     with pytest.raises(InputError, match="not judged"):
-        view.fewest_alike(3)
+        _ = view.fewest_alike
 
 
 @given(
