@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from shoal.advise.propose import percent, share_text
+from shoal.advise.risk import percent, share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text

@@ -193,7 +193,7 @@ class SeveralLooks(Looks):
         places = table_places(table)
         found = propose_linked(places, read_as=read, read_one=self._read)
         (people,) = {*places.places} - {*found.tables}
-        reasons = {column.name: column.why for column in found.people.columns}
+        reasons = {column.name: column.why for column in found.columns}
         for name, one in found.tables.items():
             reasons |= {f"{name}.{column.name}": column.why for column in one.columns}
         return {"content": found.content, "reasons": reasons, "people": people}
