@@ -16,7 +16,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.advise.views import AttackerView, AttackerViews, KnownRows, Learnt, possible_values
+from shoal.advise.attacker_view import (
+    AttackerView,
+    AttackerViews,
+    KnownRows,
+    Learnt,
+    possible_values,
+)
 from shoal.auditor.linked.known_dates import KnownDate, KnownDates
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.connectors.traces import OF_TABLE, read_trace
@@ -33,18 +39,6 @@ from shoal.policy.problem import LinkedProblem
 
 NOT_KNOWN = "?"
 """What stands for dates that are not known."""
-
-
-@dataclass(frozen=True, repr=False)
-class LinkedAttackerView(AttackerView):
-    """One person of the original, by the row in the table of people, as an attacker finds them.
-
-    known: people's own quasi-identifiers. tables: what is known of the rows in each other table.
-    people: of those who show what is known, themselves counted. Somebody with several rows may have
-    several values, so `truth` lists all of them.
-    """
-
-    tables: tuple[KnownRows, ...] = ()
 
 
 def linked_attacker_views(
@@ -128,8 +122,10 @@ class LinkedAttackerViews(AttackerViews):
     def rows(self) -> int:
         return len(self.owners)
 
-    def of(self, row: int) -> LinkedAttackerView:
-        """The view of a person; row: of the table of people, from 1."""
+    def of(self, row: int) -> AttackerView:
+        """The view of a person, by the row in the table of people, from 1; of several rows, `truth`
+        lists all values.
+        """
         place = int(np.flatnonzero(self.owners == row - 1)[0])
         alike, date = self._alike(place)
         shown = None if self.release.withheld[place] else dict(self._shown(place))
@@ -140,7 +136,7 @@ class LinkedAttackerViews(AttackerViews):
             if name != ANCHOR and cells != [NOT_KNOWN]
         }
         below = [t for t in tables[1:] if t.known is not Known.NONE]
-        return LinkedAttackerView(
+        return AttackerView(
             row,
             known,
             shown,
