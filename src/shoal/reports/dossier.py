@@ -375,14 +375,15 @@ def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, boo
     before, after = content["initial_risk"] or {}, content["residual_risk"]
     for name, words in RISKS.items():
         limit = content["threshold"].get(name) or {}
-        was, accepted = share(before.get(name)), share(limit.get("accepted"))
-        yield words, was, share(after[name]), accepted, limit.get("within")
+        shares = before.get(name), after[name], limit.get("accepted")
+        was, now, accepted = (percent_text(share, "–") for share in shares)
+        yield words, was, now, accepted, limit.get("within")
     certificate = content["certificate"]
     together = certificate.get("together") or {}
     alone, people = together.get("alone_if_known"), together.get("people")
     if alone is not None and people and alone_if_known(Certificate(certificate)):
         words = gettext("People alone, if the columns that no promise covers are known too")
-        yield words, "", share(alone / people), "", None
+        yield words, "", percent_text(alone / people), "", None
 
 
 def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, list[str]]]:
@@ -394,7 +395,7 @@ def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, l
             column["name"],
             ROLES.get(column.get("role"), column.get("role") or "–"),
             gettext(SHOWN.get(column.get("technique"), "–")),
-            share(column.get("loss")),
+            percent_text(column.get("loss"), "–"),
             [rating.get(key) or "–" for key in RATED],
         )
 
@@ -450,11 +451,6 @@ def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
     if names and attack in ("singling-out", "linkability"):
         found += gettext(" by {names}, published as they are", names=listed(names))
     return f"{gettext(field_words(field))}{found}", attacks.COLOURS.get(word, "answered")
-
-
-def share(value: float | None) -> str:
-    """A share in per cent; a dash where it is not known."""
-    return "–" if value is None else percent_text(value)
 
 
 def _text(value: Any) -> str:

@@ -17,7 +17,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import asks_who
-from shoal.reports.pages import known_of_linked, known_text, translate
+from shoal.reports.pages import known_of_linked, known_text, percent_text, translate
 from shoal.web import several, sign_off, work
 from shoal.web.edits import Form, said_of, subject_of
 from shoal.web.policy_text import Context
@@ -266,7 +266,7 @@ def environment() -> Environment:
         "shown": lambda text: printable(str(text)),  # nothing moves a cursor or turns the line
         "known_of_linked": known_of_linked,
         "known_text": known_text,
-        "percent": percent,
+        "percent": lambda share: percent_text(share, gettext("not measured")),
         "ago": ago,
         "size": size_text,
         "in_fields": in_fields,
@@ -318,12 +318,6 @@ def in_fields(message: str) -> str:
         return gettext("“{field}” {value} under Open", field=FIELDS[key], value=value)
 
     return re.sub(rf"--read ({'|'.join(FIELDS)})=(\S[^\s,;]*)", field, message)
-
-
-def percent(share: float | None) -> str:
-    if share is None:
-        return gettext("not measured")
-    return f"{100 * share:.1f} %"
 
 
 def yaml_line(line: str) -> Markup:

@@ -335,40 +335,16 @@ def gate(server: Server, run: Run) -> Iterator[Context]:
     yield _condition(
         gettext("Other releases of these people"), is_safe, said, place, is_grave=is_grave
     )
-    signer = _signer(server, run)
+    signer, why_not = sign_off.standing(server.project, run)
     signing = gettext("Signed off")
     if server.project.about.get("asked_by"):
         signing = gettext("Signed off by somebody else")
-    by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
+    by = gettext("by {signer}", signer=signer) if signer else why_not
     yield _condition(signing, bool(signer), by, "#sign")
 
 
 def _condition(text: str, is_met: bool, note: str, href: str, is_grave: bool = False) -> Context:
     return {"text": text, "is_met": is_met, "note": note, "href": href, "is_grave": is_grave}
-
-
-def _signer(server: Server, run: Run) -> str:
-    """Who has accepted what is there now; empty where nobody has."""
-    return (
-        sign_off.decisions(server.project, run)[-1]["name"]
-        if sign_off.is_accepted(server.project, run)
-        else ""
-    )
-
-
-def _not_accepted(server: Server, run: Run) -> str:
-    found = sign_off.decisions(server.project, run)
-    if found:
-        return (
-            gettext("refused")
-            if found[-1]["decision"] == sign_off.REJECT
-            else gettext("by who asked for it")
-        )
-    return (
-        gettext("something has changed since; sign off again")
-        if sign_off.signed(run)
-        else gettext("not yet")
-    )
 
 
 def published(run: Run) -> list[str]:
@@ -422,7 +398,7 @@ async def release_screen(server: Server) -> Context:
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
-    signer = _signer(server, run)
+    signer, _ = sign_off.standing(server.project, run)
     open_fields = dossier.unanswered(stated, answered, profile)
     lacking = [
         {

@@ -165,12 +165,17 @@ def decisions(project: Project, run: Run) -> list[Context]:
     return [one for one in signed(run) if one["hashes"] == own]
 
 
-def is_accepted(project: Project, run: Run) -> bool:
-    """Whether the last decision over what is there now is to accept it, by another than who asked
-    for it where somebody did.
-    """
+def standing(project: Project, run: Run) -> tuple[str, str]:
+    """Who has accepted what is there now, by the last decision over it; and why nobody has."""
     found = decisions(project, run)
-    return bool(found) and found[-1]["decision"] == ACCEPT and not is_own(project, found[-1])
+    if not found and signed(run):
+        return "", gettext("something has changed since; sign off again")
+    if not found:
+        return "", gettext("not yet")
+    last = found[-1]
+    if last["decision"] != ACCEPT:
+        return "", gettext("refused")
+    return ("", gettext("by who asked for it")) if is_own(project, last) else (last["name"], "")
 
 
 def undoable(project: Project) -> Entry | None:
