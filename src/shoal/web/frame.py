@@ -55,7 +55,7 @@ async def frame(
             {"sentence": e.sentence, "number": e.number, "time": e.time, "changes": e.changes}
             for e in reversed(entries[-SHOWN_CHANGES:])
         ],
-        "position": project.history.position(entries),
+        "position": project.history.position(),
         "base": project.policy_sha,
         "numbers": project.numbers,
         "places": [_place(number, place) for number, place in enumerate(project.places, 1)],

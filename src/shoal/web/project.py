@@ -270,11 +270,9 @@ class Project:
         if sha == self.policy_sha:
             return self.policy_text
         texts = self.texts()
-        at, parents = self.history.position(), {e.number: e.parent for e in self.history.entries()}
-        while at in parents:
-            at = parents[at]
+        for entry in self.history.chain():
             try:
-                found = self.history.way_back(texts, at).get(POLICY)
+                found = self.history.way_back(texts, entry.parent).get(POLICY)
             except InputError:
                 return None
             if found is not None and sha256(found) == sha:
