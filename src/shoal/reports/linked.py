@@ -25,6 +25,7 @@ from shoal.reports.attacks import attack_section
 from shoal.reports.distributions import FEWEST, Counts, Distribution, SafeColumn, drawn_of
 from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
 from shoal.reports.release import before_and_after
+from shoal.reports.text import promise_lines
 
 ONE_DAY = timedelta(days=1)
 
@@ -32,12 +33,7 @@ ONE_DAY = timedelta(days=1)
 def linked_lines(certificate: Certificate) -> Iterator[str]:
     """Promises asked and measured, tables, who is betrayed by what, and what was lost."""
     classes, people = certificate["classes"], certificate["records"]
-    for promise in certificate["promises"]:
-        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
-        measured = promise["measured"]
-        found = "nothing (no class)" if measured is None else f"{measured:.6g}"
-        verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
-        yield f"{promise['model']}{over}: asked {promise['asked']}, measured {found}: {verdict}"
+    yield from promise_lines(certificate)
     made = f"{classes['count']} classes of {span_text(classes)} people"
     shown = f"alike in {_known_alike(certificate['linked'])}, {people['out']} people"
     yield f"{made} {shown}, {people['withheld']} of these withheld"
@@ -45,10 +41,9 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
         rows = table["rows"]
         withheld = "" if rows["withheld"] is None else f", {rows['withheld']} withheld"
         yield f"table {table['name']}: {rows['published']} rows{withheld}"
+    for table in table_findings(certificate):
+        yield from table.lines
     found = certificate["linked"]
-    yield from exposure_lines(found["exposed"], certificate["together"]["asked"])
-    for name in _not_joined(certificate):
-        yield f"known rows of {name}: nobody can tell whose they are, so nobody is counted by them"
     if found["matching"] is not None:
         yield _of_attack(found["matching"], certificate["together"]["asked"])
     if found["bundle_loss"] is not None:
@@ -92,17 +87,6 @@ def _of_attack(found: Mapping[str, int], k: int) -> str:
     return (
         f"{tried}: {found['below']} fit fewer than {k} published people, one fits {found['least']}"
     )
-
-
-def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str]:
-    """How many people hide among fewer than k, by what is known of which table."""
-    for one in exposed:
-        what = "their own cells"
-        if one["table"] != PEOPLE:
-            what = f"{pages.known_text(one['known'])} of {one['table']}"
-        what += ", dates aside" if one.get("dates_aside") else ""
-        below = "not judged, too many sets" if one["below"] is None else one["below"]
-        yield f"known {what}: {below} people hide among fewer than {k}"
 
 
 # For pages: each table in sentences, a picture of how tables hang together, and the report.

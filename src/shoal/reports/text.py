@@ -23,20 +23,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     """Promises asked and measured, classes and loss. written: the files, where there are any."""
     classes, records = certificate["classes"], certificate["records"]
     lines = [f"wrote {written}"] if written else []
-    for promise in certificate["promises"]:
-        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
-        over += " to the reference" if promise.get("to") == "reference" else ""
-        found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
-        if promise["measured"] is not None:
-            found = f"measured {promise['measured']:.6g}"
-            if (without := promise.get("measured_without_missing")) is not None:
-                found += f" ({without:.6g} if a missing value is not counted)"
-        elif _is_by_release(certificate):
-            found = "checked in each release"
-        over += " with households" if promise.get("households") else ""
-        over += f" by {promise['estimator']}" if promise.get("estimator") else ""
-        asked = f"{promise['model']}{over}: asked {promise['asked']}"
-        lines.append(f"{asked}, {found}: {_verdict(promise['holds'])}")
+    lines += promise_lines(certificate)
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
@@ -80,6 +67,24 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     if certificate.grave:
         lines.append(with_grave(certificate.verdict[0], len(certificate.grave)))
     return printable_lines(lines)
+
+
+def promise_lines(certificate: Certificate) -> Iterator[str]:
+    """What was asked and measured of every promise, and whether it holds."""
+    for promise in certificate["promises"]:
+        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
+        over += " to the reference" if promise.get("to") == "reference" else ""
+        found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
+        if promise["measured"] is not None:
+            found = f"measured {promise['measured']:.6g}"
+            if (without := promise.get("measured_without_missing")) is not None:
+                found += f" ({without:.6g} if a missing value is not counted)"
+        elif _is_by_release(certificate):
+            found = "checked in each release"
+        over += " with households" if promise.get("households") else ""
+        over += f" by {promise['estimator']}" if promise.get("estimator") else ""
+        asked = f"{promise['model']}{over}: asked {promise['asked']}"
+        yield f"{asked}, {found}: {_verdict(promise['holds'])}"
 
 
 def _risk_lines(certificate: Certificate) -> Iterator[str]:
