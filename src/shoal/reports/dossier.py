@@ -41,9 +41,9 @@ from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError
 from shoal.policy.policy import PolicyLike
 from shoal.reports import attacks
-from shoal.reports.charts import risks_chart
+from shoal.reports.charts import risks_chart, shortened
 from shoal.reports.in_short import ROLES, in_short
-from shoal.reports.limits import linked_rows, row_order, shortened
+from shoal.reports.limits import linked_rows, row_order
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
@@ -232,6 +232,7 @@ def _accepted_by_words(
 
 
 MOST_GRAVE = 2  # findings in the first box
+MOST_LETTERS = 150  # of an answer or a finding before the appendix
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
@@ -242,7 +243,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     failing = [one["text"] for one in found.open if one["kind"] == FAILS]
     lines = [gettext("Fails: {what}.", what=text.partition(";")[0]) for text in failing]
     for one in grave[:MOST_GRAVE]:
-        fact = shortened(one.text.partition(";")[0])
+        fact = shortened(one.text.partition(";")[0], MOST_LETTERS)
         state = (
             gettext("Grave, accepted") if as_point(one.text) in accepted else gettext("Grave, open")
         )
@@ -252,7 +253,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     for text in (*(one["text"] for one in found.open), *accepted):
         if text.startswith(NOT_JUDGED) and text not in failing:
             state = gettext("Accepted") if text in accepted else gettext("Open")
-            lines.append(f"{state}: {shortened(text.partition(';')[0])}.")
+            lines.append(f"{state}: {shortened(text.partition(';')[0], MOST_LETTERS)}.")
     return lines
 
 
@@ -353,7 +354,7 @@ def _at(context: Mapping[str, Any], field: str) -> str:
     value: Any = context
     for key in field.split("."):
         value = value[key]
-    return shortened(_text(value))
+    return shortened(" ".join(_text(value).split()), MOST_LETTERS)
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:

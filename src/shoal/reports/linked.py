@@ -14,7 +14,7 @@ from shoal.auditor.dossier.context import SHOWN
 from shoal.auditor.linked.audit import LinkedAudit
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import span_text
-from shoal.data.language import gettext, ngettext, printable
+from shoal.data.language import capitalised, gettext, ngettext, printable
 from shoal.data.linked import PEOPLE, Keys
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
@@ -22,6 +22,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section
+from shoal.reports.charts import shortened
 from shoal.reports.distributions import FEWEST, Counts, Distribution, SafeColumn, drawn_of
 from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
 from shoal.reports.release import before_and_after
@@ -152,7 +153,7 @@ def paid_lines(certificate: Certificate) -> Iterator[str]:
     of each table how many rows are withheld, and of whom.
     """
     if said := loss_of_people(certificate):
-        yield f"{said[:1].upper()}{said[1:]}."
+        yield f"{capitalised(said)}."
     people = (certificate["linked"].get("paid") or {"people": {}})["people"]
     for table in certificate["tables"]:
         if table["rows"]["withheld"]:
@@ -243,8 +244,7 @@ def entity_picture(entities: Sequence[Entity]) -> Markup:
             drawn.append(f'<g class="person" transform="{at}">{head}</g>')
         for number, text in enumerate([one.name, *one.lines]):
             room = int((width - (44 if one.is_people and number < 2 else 20)) / LETTER)
-            text = printable(text)
-            shown = text if len(text) <= room else f"{text[: room - 1]}…"
+            shown = shortened(text, room)
             mark = ' class="strong"' if not number else ""
             y = top + 21 + LINE * number
             drawn.append(f'<text{mark} x="{left + 11}" y="{y}">{escape(shown)}</text>')

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.data.findings import some_named
-from shoal.data.language import gettext, ngettext, printable
+from shoal.data.language import capitalised, gettext, ngettext, printable
+from shoal.data.room import size_text
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import asks_who
 from shoal.reports.pages import known_of_linked, known_text, percent_text, translate
@@ -262,7 +263,7 @@ def environment() -> Environment:
     )
     translate(found)
     found.filters |= {
-        "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
+        "capitalize": capitalised,  # GB/T stays as it is
         "shown": lambda text: printable(str(text)),  # nothing moves a cursor or turns the line
         "known_of_linked": known_of_linked,
         "known_text": known_text,
@@ -288,14 +289,6 @@ def ago(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def size_text(size: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 FIELDS = {
