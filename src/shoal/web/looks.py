@@ -12,10 +12,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.advise.attacker_view import attacker_views
 from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
+from shoal.advise.matching import match_hierarchies
+from shoal.advise.profile import profile
+from shoal.advise.propose import propose_policy
+from shoal.advise.risk import risk
+from shoal.auditor.ledger.history import audit_releases
+from shoal.auditor.ledger.release_view import verify_ledger
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import coded_files, files, traces
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.private import DeferredRecords
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
@@ -30,6 +39,7 @@ from shoal.policy.policy import Policy
 from shoal.policy.proposal.cells import ColumnCells
 from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
+from shoal.samples import sample
 from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]
@@ -112,8 +122,6 @@ class Looks:
 
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
         """The first lines of a table as they are written, and as it is read by these options."""
-        from shoal.advise.profile import profile
-
         answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
         try:
             begins = files.beginning(table, reading_of(read_options(read)))
@@ -134,16 +142,12 @@ class Looks:
 
     def look_sample(self, table: str) -> Answer:
         """Writes 1,000 invented patients; no policy beside them, since the page proposes one."""
-        from shoal.samples import sample
-
         sample("patients", 1000, 7).write_csv(table)
         Path(table).chmod(0o600)
         return {}
 
     def look_propose(self, table: str, read: dict[str, Any]) -> Answer:
         """A first policy, with the reason for every role."""
-        from shoal.advise.propose import propose_policy
-
         found = propose_policy(self._source(table, read).frame, read=read)
         return {
             "content": found.content,
@@ -152,8 +156,6 @@ class Looks:
 
     def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
         """What the columns hold, and who may be one person, tried on the table."""
-        from shoal.advise.profile import profile
-
         asked, frame = self._sound(policy, base), self._source(table, policy.get("read")).frame
         read = None if asked is not None else policy.get("read")
         return profile(frame, read=read, policy=asked, progress=self._progress).to_dict()
@@ -171,8 +173,6 @@ class Looks:
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
         """How many are alone, and what each column gives away; of several tables, by all rows."""
-        from shoal.advise.risk import risk
-
         asked, frame = self._asked(table, policy, base)
         return risk(frame, asked, special=False, progress=self._progress).to_dict()
 
@@ -224,8 +224,6 @@ class Looks:
         self, table: str, policy: Answer, base: str, draft: str, row: int | str
     ) -> Answer:
         """What somebody who knows the quasi-identifiers of one row sees of it in a draft."""
-        from shoal.advise.attacker_view import attacker_views
-
         if draft not in self._views:
             asked, frame = self._asked(table, policy, base)
             trace = trace_of(Path(draft).parent)
@@ -234,18 +232,12 @@ class Looks:
 
     def look_ledger_chain(self, folder: str) -> Answer:
         """Whether the chain of a ledger is whole: its length, the hash to note, and who waits."""
-        from shoal.auditor.ledger.release_view import verify_ledger
-        from shoal.connectors.ledger import Ledger
-        from shoal.connectors.ledger.private import DeferredRecords
-
         releases, last = verify_ledger(folder)
         waiting = DeferredRecords.of(Ledger(Path(folder))).records
         return {"releases": releases, "hash": last, "waiting": waiting}
 
     def look_ledger_history(self, folder: str) -> Answer:
         """What an audit of a ledger's history finds, release by release."""
-        from shoal.auditor.ledger.history import audit_releases
-
         found = audit_releases(folder)
         releases = []
         for one in found.releases:
@@ -273,7 +265,7 @@ class Looks:
 
     def look_lattice(self, table: str, policy: Answer, base: str, levels: dict[str, int]) -> Answer:
         """Levels of a global recoding and their neighbours: what they lose, and whether safe."""
-        from shoal.advise.marginal import lattice_walk
+        from shoal.advise.marginal import lattice_walk  # which few look at
 
         key = json.dumps([policy, base], sort_keys=True, default=str)
         if key not in self._walks:
@@ -284,8 +276,6 @@ class Looks:
 
     def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
         """Which table of a folder fits which column, by values."""
-        from shoal.advise.matching import match_hierarchies
-
         asked, frame = self._asked(table, policy, base)
         return {"files": [one.to_dict() for one in match_hierarchies(frame, folder, asked)]}
 

@@ -30,7 +30,7 @@ from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
-from shoal.web import job, policy_text, project, sign_off
+from shoal.web import policy_text, project, sign_off
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shows, takes
 from shoal.web.policy_text import Context, sha256, written
@@ -91,7 +91,7 @@ async def release(server: Server, form: Form) -> str:
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
             profiles=[profile_of(server)],
-            copies=[copy.name for copy in job.COPIES if copy.name in form.get("copy", ())],
+            copies=[copy.name for copy in project.COPIES if copy.name in form.get("copy", ())],
         )
     else:
         raise InputError("release: there is no such form; load the page again")
@@ -382,7 +382,7 @@ async def release_screen(server: Server) -> Context:
         "released": None,
         "folder": folder,
         "next_release": sign_off.next_release(folder),
-        "copies": () if server.project.is_several else job.COPIES,
+        "copies": () if server.project.is_several else project.COPIES,
         "will_be": _will_be_written(run),
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
