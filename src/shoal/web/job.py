@@ -232,15 +232,15 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     certificate = _beside_others(
         asked, certificate, lambda: Audited(found, own, own.policy).beside("the draft"), tell
     )
-    _draw(found, certificate, own, folder / "report.html", _heading(folder))
+    redrawn = replace(found, certificate=certificate)
+    write_report(redrawn, own.policy, folder / "report.html", _heading(folder))
     _restate(folder, certificate)
     return {}
 
 
 def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     """Tries to match everybody with all of their rows, and judges the draft beside others."""
-    stated = Certificate(json.loads((folder / project.CERTIFICATE).read_text("utf-8")))
-    policy = asked["policy"]
+    stated, policy = _stated(folder), asked["policy"]
     again = audit_linked(folder / project.TABLES, policy, asked["table"], progress=tell).certificate
     certificate = stated.extended(
         linked={**stated["linked"], "matching": again["linked"]["matching"]},
@@ -261,6 +261,11 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     _draw_several(asked, certificate, folder / "report.html", _heading(folder))
     _restate(folder, certificate)
     return {}
+
+
+def _stated(folder: Path) -> Certificate:
+    """The certificate of a draft."""
+    return Certificate(json.loads((folder / project.CERTIFICATE).read_text("utf-8")))
 
 
 def _restate(folder: Path, certificate: Certificate) -> None:
@@ -308,17 +313,12 @@ def _with_ledgers(
 
 def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     """A draft's certificate, and its file with the policy and method that made it."""
-    stated = Certificate(json.loads((folder / "certificate.json").read_text("utf-8")))
+    stated = _stated(folder)
     method = stated["method"]
     by = asked["policy"].with_method(method["name"], method["parameters"])
     return stated, OtherRelease(
         release=folder / project.DATA, policy=by, original=asked["table"], trace=trace_of(folder)
     )
-
-
-def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> None:
-    """The report of a draft that was measured again, with all that its certificate states."""
-    write_report(replace(found, certificate=certificate), own.policy, path, heading)
 
 
 def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
@@ -366,11 +366,11 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
     """The report of a draft as its certificate is now."""
     if (run / project.TABLES).is_dir():
-        stated = Certificate(json.loads((run / project.CERTIFICATE).read_text("utf-8")))
-        _draw_several(asked, stated, path, heading)
+        _draw_several(asked, _stated(run), path, heading)
         return
     stated, own = _measured(asked, run)
-    _draw(audited(own, own.policy, tell).result, stated, own, path, heading)
+    found = replace(audited(own, own.policy, tell).result, certificate=stated)
+    write_report(found, own.policy, path, heading)
 
 
 def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
