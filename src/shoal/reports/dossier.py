@@ -47,7 +47,7 @@ from shoal.reports.limits import linked_rows, row_order
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
-from shoal.reports.text import alone_if_known, single_cells
+from shoal.reports.text import alone_if_known
 
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),
@@ -322,7 +322,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
-    lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
+    lost = [gettext("{some} of {all} records", some=hidden, all=out), *_single_cells(certificate)]
     if tables:
         lost = [
             gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
@@ -347,6 +347,23 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("other releases"), f"{known}{judged}"
     signature = next((check.said for check in found.checks if check.name == "signature"), "")
     yield gettext("signature of the certificate"), signature
+
+
+def _single_cells(certificate: Certificate) -> Iterator[str]:
+    """Cells that are suppressed by themselves, by column, and how many values never appear."""
+    columns = {one["name"]: one for one in certificate.get("columns") or []}
+    for name, cells in (certificate.get("starred") or {}).items():
+        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
+        column = columns.get(name)
+        if column is None or column["technique"] != "value-or-nothing":
+            yield said
+            continue
+        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
+        is_less = before is not None and after < before
+        gone = gettext(
+            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
+        )
+        yield said + (gone if is_less else "")
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:

@@ -401,8 +401,15 @@ MEASURES = {
         "Global certainty penalty: how much of its attribute's domain a published cell"
         " leaves open, on average. 0 % is the original, 100 % is nothing."
     ),
+    "generalized_loss": gettext(
+        "gcp, against the range that occurs in the release instead of the declared domain."
+    ),
     "average_class_size": gettext(
         "Mean class size, divided by the k asked for. 1 is the best possible."
+    ),
+    "discernibility": gettext(
+        "Every record counts the records that can't be distinguished from it; a suppressed"
+        " one counts the whole table."
     ),
     "classification": gettext(
         "Records that don't have the most frequent value of their class in the column to be"
@@ -482,20 +489,3 @@ def _people(count: int) -> str:
 
 def _verdict(holds: bool | None) -> str:
     return "holds" if holds else "open" if holds is None else "DOES NOT HOLD"
-
-
-def single_cells(certificate: Certificate) -> Iterator[str]:
-    """Cells that are suppressed by themselves, by column, and how many values never appear."""
-    columns = {one["name"]: one for one in certificate.get("columns") or []}
-    for name, cells in (certificate.get("starred") or {}).items():
-        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
-        column = columns.get(name)
-        if column is None or column["technique"] != "value-or-nothing":
-            yield said
-            continue
-        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
-        is_less = before is not None and after < before
-        gone = gettext(
-            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
-        )
-        yield said + (gone if is_less else "")
