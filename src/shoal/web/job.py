@@ -46,11 +46,10 @@ from shoal.tables import request
 from shoal.tables.attack import attack_file
 from shoal.tables.publish import publish_file
 from shoal.web import project, sign_off
-from shoal.web.policy_text import json_of, stamp_of
+from shoal.web.policy_text import Context, json_of, stamp_of
 from shoal.web.sign_off import trace_of
 from shoal.web.work import Line, end_with_the_server, said
 
-Asked = dict[str, Any]
 Tell = Callable[..., None]
 BEAT = 1.0  # seconds
 
@@ -60,7 +59,7 @@ class _Stages:
 
     def __init__(self, line: Line) -> None:
         self._line, self._begun = line, monotonic()
-        self._now: dict[str, Any] = {"stage": "starting"}
+        self._now: Context = {"stage": "starting"}
         self._compiler = CompilerWatch()
         self._lock = threading.Lock()
         threading.Thread(target=self._beat, daemon=True).start()
@@ -96,7 +95,7 @@ def main() -> None:
     line.send({"result": True, **found})
 
 
-def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _draft(asked: Context, tell: Tell, line: Line) -> Context:
     """A release in the run's folder, with its report; the certificate comes last."""
     folder, policy = Path(asked["folder"]), asked["policy"]
     options = request.publish_options(
@@ -117,7 +116,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+def _draft_of_several(asked: Context, folder: Path, tell: Tell) -> Context:
     """A release of several tables, with its report; the certificate comes last."""
     tables, trace = folder / project.TABLES, folder / project.TRACE
     policy = asked["policy"]
@@ -133,15 +132,15 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     return {}
 
 
-def _keep_shown(folder: Path, drawn: Iterable[Distribution], paid: Asked) -> None:
+def _keep_shown(folder: Path, drawn: Iterable[Distribution], paid: Context) -> None:
     """What Result shows of a draft beside its certificate."""
     shown = {"distributions": [one.report() for one in drawn], **paid}
     (folder / project.SHOWN).write_text(json.dumps(shown), "utf-8")
 
 
-def _draw_several(asked: Asked, certificate: Certificate, path: Path, heading: Heading) -> None:
+def _draw_several(asked: Context, certificate: Certificate, path: Path, heading: Heading) -> None:
     """The report of a draft of several tables, with the distributions that are kept beside it."""
-    kept: Asked = json_of(Path(asked["folder"]) / project.SHOWN, {})
+    kept: Context = json_of(Path(asked["folder"]) / project.SHOWN, {})
     drawn = [*map(Distribution.of, kept.get("distributions", ()))]
     write_linked_report(certificate, asked["policy"].model, path, heading, drawn)
 
@@ -159,7 +158,7 @@ def _heading(folder: Path) -> Any:
     return Heading.of(project.data_in(folder).name, context if context.is_file() else None)
 
 
-def _keep_people(asked: Asked, outcome: Any) -> None:
+def _keep_people(asked: Context, outcome: Any) -> None:
     """Who is in which class, by keyed hashes, so that a later draft can be judged beside this."""
     draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.asked, draft.truth)
@@ -172,14 +171,14 @@ def _keep_people(asked: Asked, outcome: Any) -> None:
         )
 
 
-def _paid(measured: Any) -> Asked:
+def _paid(measured: Any) -> Context:
     """Who pays most, what is kept of each column, and why rows are suppressed, without values."""
     found = limits.who_pays(measured.release)
     shown = {name: asdict(one) for name, one in limits.kept(measured.release).items()}
     return {"who_pays": found and asdict(found), "kept": shown, "reasons": dict(measured.reasons)}
 
 
-def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _marginal(asked: Context, tell: Tell, line: Line) -> Context:
     """What each column of a draft costs the others."""
     from shoal.advise.marginal import marginal
 
@@ -192,7 +191,7 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"prices": found.to_dict()}
 
 
-def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _compare(asked: Context, tell: Tell, line: Line) -> Context:
     """Every method at every k; each row is sent as soon as it is measured."""
     from shoal.advise.compare import compare
 
@@ -207,7 +206,7 @@ def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _row(row: Any) -> Asked:
+def _row(row: Any) -> Context:
     """What the page shows of a measured release."""
     found = row.as_dict()
     kept = ("label", "k", "holds", "reason", "classes", "least_class", "suppressed")
@@ -220,7 +219,7 @@ def _row(row: Any) -> Asked:
     return {**shown, "loss": row.score("gcp"), "promises": promises}
 
 
-def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _attack(asked: Context, tell: Tell, line: Line) -> Context:
     """Puts what the quick attacks, or all that need nothing more, find into a draft's papers."""
     folder = Path(asked["folder"])
     if (folder / project.TABLES).is_dir():
@@ -238,7 +237,7 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+def _attack_on_several(asked: Context, folder: Path, tell: Tell) -> Context:
     """Tries to match everybody with all of their rows, and judges the draft beside others."""
     stated, policy = _stated(folder), asked["policy"]
     again = audit_linked(folder / project.TABLES, policy, asked["table"], progress=tell).certificate
@@ -275,7 +274,7 @@ def _restate(folder: Path, certificate: Certificate) -> None:
 
 
 def _beside_others(
-    asked: Asked, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
+    asked: Context, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
 ) -> Certificate:
     """A draft's certificate, judged together with other releases that share people with it."""
     folder = Path(asked["folder"])
@@ -288,7 +287,7 @@ def _beside_others(
 
 
 def _with_ledgers(
-    asked: Asked, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
+    asked: Context, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
 ) -> tuple[Certificate, dict[str, Path]]:
     """A draft's certificate with each watched ledger that can't be judged together with it among
     its findings; the people of all others, by their names.
@@ -311,7 +310,7 @@ def _with_ledgers(
     return certificate.extended(warnings=warnings).warned(*failed), kept
 
 
-def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
+def _measured(asked: Context, folder: Path) -> tuple[Any, Any]:
     """A draft's certificate, and its file with the policy and method that made it."""
     stated = _stated(folder)
     method = stated["method"]
@@ -321,7 +320,7 @@ def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     )
 
 
-def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _release(asked: Context, tell: Tell, line: Line) -> Context:
     """Everything that is released in one folder, verified; the server gives it its name."""
     key, passphrase = asked.get("key"), asked.get("passphrase")
     signer = open_key(key, lambda _: passphrase) if key else None
@@ -363,7 +362,7 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
+def _report_again(asked: Context, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
     """The report of a draft as its certificate is now."""
     if (run / project.TABLES).is_dir():
         _draw_several(asked, _stated(run), path, heading)
@@ -383,7 +382,7 @@ def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
                 raise InputError(f"{copy.name}: can't hold these cells; leave out this copy")
 
 
-def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _verify(asked: Context, tell: Tell, line: Line) -> Context:
     """Every check of a released file against its certificate."""
     named = asked["policy"] or policy_beside(asked["file"], asked["certificate"])
     checks = verify(
@@ -397,7 +396,7 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"checks": [check.report() for check in checks], "policy": named and str(named)}
 
 
-def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _what_if(asked: Context, tell: Tell, line: Line) -> Context:
     """What each method would do with the next increment of a ledger, under the ledger's policy."""
     from shoal.ledgers.what_if import prospects
 
@@ -414,7 +413,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     }
 
 
-def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _republish(asked: Context, tell: Tell, line: Line) -> Context:
     """Appends the increment that was signed off, by the method that was, to its ledger."""
     from shoal.ledgers.republish import republish_file, with_its_method
 
@@ -428,7 +427,7 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"release": done.release, "waiting": done.waiting, "head": done.head}
 
 
-JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {
+JOBS: dict[str, Callable[[Context, Tell, Line], Context]] = {
     "draft": _draft,
     "marginal": _marginal,
     "compare": _compare,

@@ -152,7 +152,7 @@ def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{one_line(key)}: {one_line(value)}"
 
 
-def read(text: str, what: str = "policy.yaml") -> dict[str, Any]:
+def read(text: str, what: str = "policy.yaml") -> Context:
     """What a text of YAML holds, by PyYAML's safe loader; raises InputError.
 
     The same text gives the same object: whoever changes it changes a copy.
