@@ -75,10 +75,11 @@ def propose_policy(
     options = read_options(read)
     dropped: list[str] = []
     orders: dict[str, list[str]] = {}
-    if not isinstance(frame, (str, Path, Table)):
+    if isinstance(frame, (str, Path, Table)):
+        written, _ = read_undeclared(frame, options, progress)
+    else:
         dropped, orders = durations_in(frame), ordered_categories(frame)
-        frame = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
-    written, _ = read_undeclared(frame, options, progress)
+        written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
     found = LookedAt.of(written.without(dropped) if dropped else written, options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)

@@ -293,8 +293,8 @@ def beside(run: project.Run, other: project.Run) -> Context:
     names = list(dict.fromkeys([*losses, *earlier]))
     rows = [(text, _text(figure(theirs)), _text(figure(own))) for text, figure in FIGURES]
     for name in names:
-        lost = (percent_text(shares.get(name), "–") for shares in (earlier, losses))
-        rows.append((gettext("{n}, lost", n=name), *lost))
+        was, now = (percent_text(shares.get(name), "–") for shares in (earlier, losses))
+        rows.append((gettext("{n}, lost", n=name), was, now))
     return {
         "other": other,
         "rows": [{"text": t, "other": o, "own": s, "differs": o != s} for t, o, s in rows],
