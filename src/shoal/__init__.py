@@ -5,7 +5,7 @@ from shoal.version import VERSION as __version__
 # What users may rely on, by the module that defines it. A module is imported when one of its names
 # is first used: most of them bring NumPy, Polars or Numba with them.
 _PUBLIC = {
-    "shoal.advise.attacker_view": ("AttackerView", "attacker_view", "attacker_views"),
+    "shoal.advise.attacker_view": ("attacker_view", "attacker_views"),
     "shoal.advise.check": ("check",),
     "shoal.advise.comparison": ("Recommendation",),
     "shoal.advise.estimate": ("Estimate", "estimate"),
@@ -15,6 +15,7 @@ _PUBLIC = {
     "shoal.advise.matching": ("HierarchyMatch", "match_hierarchies"),
     "shoal.advise.propose": ("Proposal", "propose", "propose_policy"),
     "shoal.advise.risk": ("Risk", "risk"),
+    "shoal.advise.views": ("AttackerView",),
     "shoal.attacks.beside.others": ("OtherRelease", "audit"),
     "shoal.attacks.run.attack": ("audit_ledger",),
     "shoal.auditor.checks": ("Check",),
@@ -55,7 +56,6 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 # `from typing import TYPE_CHECKING`, which would take longer than everything else here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shoal.advise.attacker_view import AttackerView as AttackerView
     from shoal.advise.attacker_view import attacker_view as attacker_view
     from shoal.advise.attacker_view import attacker_views as attacker_views
     from shoal.advise.check import check as check
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from shoal.advise.propose import propose_policy as propose_policy
     from shoal.advise.risk import Risk as Risk
     from shoal.advise.risk import risk as risk
+    from shoal.advise.views import AttackerView as AttackerView
     from shoal.attacks.beside.others import OtherRelease as OtherRelease
     from shoal.attacks.beside.others import audit as audit
     from shoal.attacks.run.attack import audit_ledger as audit_ledger

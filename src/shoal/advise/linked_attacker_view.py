@@ -16,13 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.advise.attacker_view import (
-    AttackerView,
-    AttackerViews,
-    KnownRows,
-    Learnt,
-    possible_values,
-)
+from shoal.advise.views import AttackerView, AttackerViews, KnownRows, Learnt, possible_values
 from shoal.auditor.linked.known_dates import KnownDate, KnownDates
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.connectors.traces import OF_TABLE, read_trace

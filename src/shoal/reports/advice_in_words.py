@@ -18,7 +18,6 @@ from shoal.reports.pages import known_text
 from shoal.reports.text import counted_text, table_lines
 
 if TYPE_CHECKING:
-    from shoal.advise.attacker_view import AttackerView, KnownRows, Learnt, PossibleValue
     from shoal.advise.estimate import Estimate
     from shoal.advise.marginal import Marginal
     from shoal.advise.matching import HierarchyMatch
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.advise.propose import Order, Proposal, ProposedColumn
     from shoal.advise.risk import Risk
     from shoal.advise.special_uniques import SpecialUniques
+    from shoal.advise.views import AttackerView, KnownRows, Learnt, PossibleValue
     from shoal.streams.stream_status import StreamStatus
 
 MOST_VALUES = 5

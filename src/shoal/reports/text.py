@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal.auditor.verdict import unjudged_together
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import span_text, unit
 from shoal.data.language import gettext, printable_lines
@@ -433,6 +432,8 @@ WORDS = {
 
 def beside_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """How few people and values remain over all releases, then by pair of them."""
+    from shoal.auditor.verdict import unjudged_together
+
     kinds = ", ".join(
         f"{number} is a {release['kind']}" for number, release in enumerate(found["releases"], 1)
     )
