@@ -13,7 +13,7 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 
-from shoal.web.job import COPIES
+from shoal.web.project import COPIES
 
 ROOT = Path(__file__).resolve().parents[2]
 catalogue = run_path(str(ROOT / "docs" / "_ext" / "catalogue.py"))

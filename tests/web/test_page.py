@@ -11,8 +11,8 @@ import yaml
 import shoal
 from sample_policies import content_of
 from shoal.connectors.traces import write_trace
+from shoal.reports.pages import percent_text
 from shoal.samples import survey
-from shoal.web.frame import percent
 from shoal.web.looks import Looks
 from shoal.web.sign_off import TRACE
 
@@ -382,7 +382,8 @@ def test_the_risks_of_a_sample_and_its_households_are_drawn_on_the_result(opened
     feared = opened.get("/promises").words.partition("Whom do you fear?")[2]
     own = stated["individual_risk"]["own"]
     said = f"the weights of the sample. Draft {run.number}: "
-    assert f"{said}at most {percent(own['max'])}, on average {percent(own['mean'])}." in feared
+    most, mean = percent_text(own["max"]), percent_text(own["mean"])
+    assert f"{said}at most {most}, on average {mean}." in feared
 
 
 def test_attackers_of_a_sample_are_judged_by_its_weights_before_a_draft_too(visitor, tables):

@@ -16,8 +16,7 @@ from shoal.auditor.signatures import new_key
 from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
 from shoal.connectors import files
-from shoal.web.job import COPIES
-from shoal.web.project import PACK
+from shoal.web.project import COPIES, PACK
 from shoal.web.routes_of_release import OWN_NAMES
 from shoal.web.sign_off import Overlap, context_of
 from web.test_page import draft

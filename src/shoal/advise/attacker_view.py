@@ -73,7 +73,7 @@ def attacker_views(
     trace: str | Path | ArrayLike | None = None,
     read: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
-) -> "AttackerViews":
+) -> AttackerViews:
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy, read)
     if policy.model.is_linked:

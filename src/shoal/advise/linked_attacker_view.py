@@ -35,18 +35,6 @@ NOT_KNOWN = "?"
 """What stands for dates that are not known."""
 
 
-@dataclass(frozen=True, repr=False)
-class LinkedAttackerView(AttackerView):
-    """One person of the original, by the row in the table of people, as an attacker finds them.
-
-    known: people's own quasi-identifiers. tables: what is known of the rows in each other table.
-    people: of those who show what is known, themselves counted. Somebody with several rows may have
-    several values, so `truth` lists all of them.
-    """
-
-    tables: tuple[KnownRows, ...] = ()
-
-
 def linked_attacker_views(
     released: object,
     problem: LinkedProblem,
@@ -128,8 +116,10 @@ class LinkedAttackerViews(AttackerViews):
     def rows(self) -> int:
         return len(self.owners)
 
-    def of(self, row: int) -> LinkedAttackerView:
-        """The view of a person; row: of the table of people, from 1."""
+    def of(self, row: int) -> AttackerView:
+        """The view of a person, by the row in the table of people, from 1; of several rows, `truth`
+        lists all values.
+        """
         place = int(np.flatnonzero(self.owners == row - 1)[0])
         alike, date = self._alike(place)
         shown = None if self.release.withheld[place] else dict(self._shown(place))
@@ -140,7 +130,7 @@ class LinkedAttackerViews(AttackerViews):
             if name != ANCHOR and cells != [NOT_KNOWN]
         }
         below = [t for t in tables[1:] if t.known is not Known.NONE]
-        return LinkedAttackerView(
+        return AttackerView(
             row,
             known,
             shown,

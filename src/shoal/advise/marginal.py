@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, cast
 
-from shoal.advise.propose import percent
+from shoal.advise.risk import percent
 from shoal.auditor.description import policy_sha256
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication

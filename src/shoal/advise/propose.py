@@ -3,8 +3,8 @@
 cells > how they are written > roles > who numbers people > hierarchies > who is alone
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.advise.matching import hierarchy_files, with_hierarchies
-from shoal.advise.risk import row_keys, singled_out, table_risk
+from shoal.advise.risk import row_keys, share_text, singled_out, table_risk
 from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, durations_in, ordered_categories, table_of
 from shoal.data import notebook
@@ -67,24 +67,20 @@ def propose_policy(
     frame: or a file's path. read: a dict of what the policy's block of this name is to say, such as
     `{"decimal": ",", "header": 2}`; what it does not say of decimal marks and dates is found in the
     cells. hierarchies: a folder of tables, which become those of the columns whose values they
-    list. base: the folder that the policy will be in.
-    explain: also who is singled out by few columns. Raises InputError where the table has no header
-    or k is below 2.
+    list. base: the folder that the policy will be in. explain: also who is singled out by few
+    columns. Raises InputError where the table has no header or k is below 2.
     """
     promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read)
     dropped: list[str] = []
     orders: dict[str, list[str]] = {}
-    if not isinstance(frame, (str, Path, Table)):
-        dropped, orders = durations_in(frame), ordered_categories(frame)
-    if isinstance(frame, (str, Path, Table)) or not dropped:
-        looked_at, _ = read_undeclared(frame, options, progress)
-        names = looked_at.names
+    if isinstance(frame, (str, Path, Table)):
+        written, _ = read_undeclared(frame, options, progress)
     else:
+        dropped, orders = durations_in(frame), ordered_categories(frame)
         written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
-        looked_at, names = written.without(dropped), written.names
-    found = LookedAt.of(looked_at, options, progress)
+    found = LookedAt.of(written.without(dropped) if dropped else written, options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
     for name, labels in orders.items():
@@ -101,7 +97,7 @@ def propose_policy(
         guesses[name] = guesses[name].asking(question)
     guesses = _asking_what_means_nothing(guesses, columns)
     guesses |= dict.fromkeys(dropped, Guess({"role": "drop"}, DURATIONS))
-    guesses = {name: guesses[name] for name in names}
+    guesses = {name: guesses[name] for name in written.names}
     subject = _subject_of(found.answer, guesses)
     quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
     codes = {name: table.column(name).codes for name in quasi}
@@ -324,23 +320,16 @@ class SinglingOut:
         return singled_out(keys, self._people) / self._count
 
 
-def percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.1f} %"
-
-
-def share_text(share: float) -> str:
-    """A share in percent."""
-    if share in (0, 1):
-        return f"{100 * share:.0f} %"
-    return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
-
-
 LONGEST_KEY = 1000  # signs; YAML reads a longer one only behind a question mark
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
 # plain, drop, and weight and household of samples. Nothing is published while a key 'ask' is there:
 # answer it, then delete it. Beside a quasi-identifier stands how many {unit} are alone with what it
 # says of them, and how many it adds to those whom all others single out.
+"""
+HEAD_OF_SEVERAL = """\
+# A proposal for several tables: read every role and every 'parent' before you rely on them. Nothing
+# is published or audited while a key 'ask' is there: answer it, then delete it.
 """
 
 
@@ -376,35 +365,49 @@ class ProposedColumn:
         return f"{reason}; alone {share_text(self.alone)}, adds {share_text(self.adds)}"
 
 
+@dataclass(frozen=True)
+class ProposedTable:
+    """A table below people: its columns, its other keys in the policy, and why its parent is it."""
+
+    columns: tuple[ProposedColumn, ...]
+    settings: Mapping[str, Any]
+    why: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class Proposal:
-    """A first policy for a table.
+    """A first policy for a table, or for that of people and others below it.
 
     read: the policy's block of this name. missing_values: texts that seem to stand for no value.
     together: share of people whom all quasi-identifiers single out. order: who is singled out by
     few columns; None where it was not asked. subject: what numbers the people, as a policy lists
     it: a column, or several together; None where every record is its own. may_recur: whether people
     may have several records without that being seen. doubted: columns that are named for people,
-    but are not taken to number them.
+    but are not taken to number them. tables: those below people, by name.
     """
 
     columns: tuple[ProposedColumn, ...]
     k: int
     read: Mapping[str, Any]
     missing_values: tuple[str, ...]
-    together: float
+    together: float = 0.0
     order: Order | None = None
     subject: str | list[str] | None = None
     may_recur: bool = False
     doubted: tuple[str, ...] = ()
+    tables: Mapping[str, ProposedTable] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.text
 
     @property
     def questions(self) -> dict[str, str]:
-        """By column, what somebody has to decide before anything is published."""
-        return {column.name: column.ask for column in self.columns if column.ask is not None}
+        """By column or table, what somebody has to decide before anything is published."""
+        found = {column.name: column.ask for column in self.columns if column.ask is not None}
+        for name, table in self.tables.items():
+            found |= {f"{name}.{c.name}": c.ask for c in table.columns if c.ask is not None}
+            found |= {name: table.settings["ask"]} if "ask" in table.settings else {}
+        return found
 
     @property
     def asks_who(self) -> bool:
@@ -419,19 +422,21 @@ class Proposal:
     @property
     def content(self) -> Mapping[str, Any]:
         """The policy as plain dicts, as `Policy.from_dict` takes it."""
-        content: dict[str, object] = {
-            "version": 1,
-            "attributes": {column.name: dict(column.settings) for column in self.columns},
-            "promises": [
-                {"model": "k-anonymity", "k": self.k},
-                # the least that hides a sensitive column: nobody's class agrees on one value
-                *(
-                    {"model": "l-diversity", "attribute": column.name, "l": 2, "kind": "distinct"}
-                    for column in self.columns
-                    if column.role == "sensitive"
-                ),
-            ],
-        }
+        content: dict[str, object] = {"version": 1, "attributes": _attributes(self.columns)}
+        if self.tables:
+            content["tables"] = {
+                name: {**table.settings, "attributes": _attributes(table.columns)}
+                for name, table in self.tables.items()
+            }
+        content["promises"] = [
+            {"model": "k-anonymity", "k": self.k},
+            # the least that hides a sensitive column: nobody's class agrees on one value
+            *(
+                {"model": "l-diversity", "attribute": column.name, "l": 2, "kind": "distinct"}
+                for column in self.columns
+                if column.role == "sensitive" and not self.tables
+            ),
+        ]
         if isinstance(self.subject, list):
             content["subject"] = self.subject
         if self.missing_values:
@@ -456,14 +461,17 @@ class Proposal:
 
     @property
     def text(self) -> str:
-        """The policy file, in YAML, with the reason beside every role."""
+        """The policy file, in YAML, with the reason beside every role and every parent."""
         content = self.content
-        lines = [HEAD.format(unit=self.unit) + "version: 1", "attributes:"]
-        keys = [f"{one_line(column.name)}:" for column in self.columns]
-        keys = [key if len(key) <= LONGEST_KEY else f"? {key[:-1]}\n  :" for key in keys]
-        width = min(max(map(len, keys)), LONGEST_KEY)
-        for key, column in zip(keys, self.columns, strict=True):
-            lines.append(f"  {key:<{width}} {one_line(column.settings)}  # {column.why}")
+        head = HEAD_OF_SEVERAL if self.tables else HEAD.format(unit=self.unit)
+        lines = [f"{head}version: 1", "attributes:", *_lines(self.columns, "  ")]
+        lines += ["tables:"] if self.tables else []
+        for name, table in self.tables.items():
+            lines.append(f"  {one_line(name)}:")
+            for key, value in table.settings.items():
+                why = f"  # {table.why}" if key == "parent" else ""
+                lines.append(f"    {key}: {one_line(value)}{why}")
+            lines += ["    attributes:", *_lines(table.columns, "      ")]
         if isinstance(self.subject, list):
             lines.append(f"subject: {one_line(self.subject)}  # they number people together")
         lines += ["promises:", *(f"  - {one_line(promise)}" for promise in content["promises"])]
@@ -473,3 +481,20 @@ class Proposal:
         if self.read:
             lines.append(f"read: {one_line(content['read'])}")
         return "\n".join([*lines, "seed: 7", ""])
+
+
+def _attributes(columns: Sequence[ProposedColumn]) -> dict[str, object]:
+    return {column.name: dict(column.settings) for column in columns}
+
+
+def _lines(columns: Sequence[ProposedColumn], indent: str) -> list[str]:
+    """A line for each column, with the reason beside its role."""
+    if not columns:
+        return [f"{indent}{{}}"]
+    keys = [f"{one_line(column.name)}:" for column in columns]
+    keys = [key if len(key) <= LONGEST_KEY else f"? {key[:-1]}\n{indent}:" for key in keys]
+    width = min(max(map(len, keys)), LONGEST_KEY)
+    return [
+        f"{indent}{key:<{width}} {one_line(column.settings)}  # {column.why}"
+        for key, column in zip(keys, columns, strict=True)
+    ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.advise.propose import LookedAt, ProposedColumn
+from shoal.advise.propose import LookedAt, Proposal, ProposedColumn, ProposedTable
 from shoal.connectors.files import SourceFile, beginning, read
 from shoal.connectors.linked_tables import ForeignKey, TablePlace, TablePlaces
 from shoal.data.column_words import words_of
@@ -25,9 +25,8 @@ from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.linked import ONE_ROW_EACH
-from shoal.policy.loading import one_line, read_options, reading_of
+from shoal.policy.loading import read_options, reading_of
 from shoal.policy.model import ReadOptions, header_of
-from shoal.policy.policy import Policy
 from shoal.policy.proposal.roles import ANOTHER
 
 FEWEST_FOUND = 0.9
@@ -209,106 +208,12 @@ def _one_way(own: Sequence[Link], links: Mapping[str, Sequence[Link]], root: str
 # The proposal.
 
 
-HEAD = """\
-# A proposal for several tables: read every role and every 'parent' before you rely on them. Nothing
-# is published or audited while a key 'ask' is there: answer it, then delete it.
-"""
-
 OF_PRIVATE = (
     "a number beside {}, which nobody should learn: could others know it? if not, give it the role"
     " 'sensitive'"
 )
 
 ReadTable = Callable[[TablePlace, ReadOptions], SourceFile]
-
-
-@dataclass(frozen=True)
-class ProposedTable:
-    """A table's columns, and what its rows belong to; parent: None where somebody has to say it.
-
-    question: to ask then. key: its column that rows of other tables point to.
-    """
-
-    columns: tuple[ProposedColumn, ...]
-    parent: Link | None = None
-    key: str | None = None
-    question: str | None = None
-
-    @property
-    def content(self) -> Mapping[str, Any]:
-        """Its part of the policy."""
-        known = "all" if any(column.role == "quasi" for column in self.columns) else "count"
-        links: Json = {"ask": self.question}
-        if self.parent is not None:
-            links = {"parent": {self.parent.to_table: self.parent.column}}
-        key = {} if self.key is None else {"key": self.key}
-        attributes = {column.name: dict(column.settings) for column in self.columns}
-        return {**links, **key, "rows": {"known": known}, "attributes": attributes}
-
-
-@dataclass(frozen=True)
-class LinkedProposal:
-    """A first policy for several tables; read and missing_values as in `Proposal`."""
-
-    people: ProposedTable
-    tables: Mapping[str, ProposedTable]
-    k: int
-    read: Mapping[str, Any]
-    missing_values: tuple[str, ...]
-
-    @property
-    def questions(self) -> dict[str, str]:
-        """By column or table, what somebody has to decide before anything is published."""
-        found = {c.name: c.ask for c in self.people.columns if c.ask is not None}
-        for name, table in self.tables.items():
-            found |= {f"{name}.{c.name}": c.ask for c in table.columns if c.ask is not None}
-            found |= {} if table.question is None else {name: table.question}
-        return found
-
-    @property
-    def content(self) -> Mapping[str, Any]:
-        """The policy as plain dicts, as `Policy.from_dict` takes it."""
-        missing = {"missing_values": ["", *self.missing_values]} if self.missing_values else {}
-        read_as = {"read": dict(self.read)} if self.read else {}
-        return {
-            "version": 1,
-            "attributes": {c.name: dict(c.settings) for c in self.people.columns},
-            "tables": {name: table.content for name, table in self.tables.items()},
-            "promises": [{"model": "k-anonymity", "k": self.k}],
-            **missing,
-            **read_as,
-            "seed": 7,
-        }
-
-    @property
-    def policy(self) -> Policy:
-        """The policy, to be used once its questions are answered."""
-        return Policy.from_dict(self.content)
-
-    @property
-    def text(self) -> str:
-        """The policy file, in YAML, with the reason beside every role and every parent."""
-        content = self.content
-        lines = [f"{HEAD}version: 1", "attributes:", *_columns(self.people.columns, "  ")]
-        lines.append("tables:")
-        for name, table in self.tables.items():
-            lines.append(f"  {one_line(name)}:")
-            for key, value in table.content.items():
-                if key == "attributes":
-                    lines += ["    attributes:", *_columns(table.columns, "      ")]
-                else:
-                    why = f"  # {table.parent.why}" if key == "parent" and table.parent else ""
-                    lines.append(f"    {key}: {one_line(value)}{why}")
-        for key in ("promises", "missing_values", "read", "seed"):
-            if key in content:
-                lines.append(f"{key}: {one_line(content[key])}")
-        return "\n".join([*lines, ""])
-
-
-def _columns(columns: tuple[ProposedColumn, ...], indent: str) -> list[str]:
-    if not columns:
-        return [f"{indent.removesuffix('  ')}  {{}}"]
-    return [f"{indent}{one_line(c.name)}: {one_line(c.settings)}  # {c.why}" for c in columns]
 
 
 def propose_linked(
@@ -318,7 +223,7 @@ def propose_linked(
     read_as: Mapping[str, Any] | None = None,
     read_one: ReadTable | None = None,
     progress: Progress = no_progress,
-) -> LinkedProposal:
+) -> Proposal:
     """A policy for all tables of a folder, a workbook or a database; where nothing proves whose the
     rows of a table are, it asks. Raises InputError where no table can be that of people.
 
@@ -340,10 +245,11 @@ def propose_linked(
         if table.records or name == links.people
     }
     found = {name: _table(name, tables[name], looked.get(name), links) for name in tables}
+    people = found.pop(links.people).columns
     missing = sorted({text for one in looked.values() for text in one.missing_values})
     said_of = {key: value for one in looked.values() for key, value in one.read.items()}
     said_of |= header_of(lines, links.people)
-    return LinkedProposal(found.pop(links.people), found, k, said_of, tuple(missing))
+    return Proposal(people, k, said_of, tuple(missing), tables=found)
 
 
 def read_table(place: TablePlace, options: ReadOptions) -> SourceFile:
@@ -390,8 +296,6 @@ def below_title(
 def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) -> ProposedTable:
     """A table's roles and links."""
     key, parent = links.key(name), links.parent(name)
-    if parent is not None and parent.to_table == links.people:
-        parent = replace(parent, to_table=PEOPLE)  # as a policy calls it, whatever its file does
     of_links = {one.column: one for one in reversed(links.links[name]) if one.is_sure}
     columns = []
     for column in table.names:
@@ -406,12 +310,18 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
             columns.append(ProposedColumn(column, {"role": role}, f"points to '{link.to_table}'"))
         else:
             columns.append(_column(column, looked))
-    if name != links.people:
-        columns = _asking_beside_private(columns)
-    question = None
-    if name != links.people and parent is None:
-        question = links.question(name)
-    return ProposedTable(tuple(columns), parent, None if name == links.people else key, question)
+    if name == links.people:
+        return ProposedTable(tuple(columns), {})
+    columns = _asking_beside_private(columns)
+    settings: Json = {"ask": links.question(name)}
+    if parent is not None:
+        # as a policy calls people, whatever their file is called
+        above = PEOPLE if parent.to_table == links.people else parent.to_table
+        settings = {"parent": {above: parent.column}}
+    settings |= {} if key is None else {"key": key}
+    known = "all" if any(column.role == "quasi" for column in columns) else "count"
+    settings["rows"] = {"known": known}
+    return ProposedTable(tuple(columns), settings, "" if parent is None else parent.why)
 
 
 def _asking_who(answer: Answer) -> Json:

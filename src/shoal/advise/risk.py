@@ -291,6 +291,17 @@ def table_risk(
     )
 
 
+def percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.1f} %"
+
+
+def share_text(share: float) -> str:
+    """A share in percent."""
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    return "below 0.1 %" if share < 0.001 else f"{min(100 * share, 99.9):.1f} %"
+
+
 # Whom values single out, and how many people look like everybody: counted exactly, in people.
 #
 # A person is singled out by some columns if one of their records holds values there that no other

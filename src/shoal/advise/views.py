@@ -17,8 +17,6 @@ from shoal.errors import InputError
 
 MOST_EXPOSED, MOST_DISTORTED = "most-exposed", "most-distorted"
 WhichRow = int | str
-
-
 SCHEMA = "shoal.attacker-view/1"
 
 
@@ -86,7 +84,8 @@ class AttackerView(Figures):
     known which class it is in, or it is in none. people: those who look the same, themselves
     counted; 0 where the row is withheld. unit: `people`, `records` where each is taken to be a
     person, or `rows` where it is not known whose they are. fitting_classes: classes whose cells
-    cover what is known; fitting_people: those in them.
+    cover what is known; fitting_people: those in them. tables: what is known of the person's rows
+    in each table below people's.
     """
 
     row: int
@@ -97,15 +96,12 @@ class AttackerView(Figures):
     fitting_classes: int
     fitting_people: int
     learnt: tuple[Learnt, ...]
-
-    @property
-    def tables(self) -> "tuple[KnownRows, ...]":
-        """What is known of rows in further tables; nothing, where there is one table."""
-        return ()
+    tables: tuple[KnownRows, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it; it holds values."""
-        return {"schema": SCHEMA, **asdict(self)}
+        found = {"schema": SCHEMA, **asdict(self)}
+        return found if self.tables else {k: v for k, v in found.items() if k != "tables"}
 
 
 class AttackerViews(Figures, ABC):

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from shoal.advise.propose import percent, share_text
+from shoal.advise.risk import percent, share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
 from shoal.data.warnings import unpublished
 from shoal.policy.consistency import quoted
-from shoal.reports.linked import exposure_lines
+from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.text import counted_text, table_lines
 
@@ -321,7 +321,7 @@ def risk_lines(risk: Risk) -> Iterator[str]:
     rows = [("column", f"{risk.unit} alone by it", f"{risk.unit} alone without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
     yield from table_lines(rows, left=1)
-    yield from exposure_lines([one._asdict() for one in risk.exposed], risk.k or 2)
+    yield from (exposure_text(one._asdict(), risk.k or 2) for one in risk.exposed)
     for name, lone in risk.if_known.items():
         yield f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})

@@ -112,9 +112,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn, for a page or for a figure. description: in words; height, and the room that
-    texts need right of the axes: in points.
-    """
+    """What is drawn, for a page or for a figure. description: in words; height: in points."""
 
     title: str
     description: str
@@ -123,13 +121,12 @@ class Chart:
     y: Axis
     shapes: Sequence[Shape]
     texts: Sequence[Text] = ()
-    room: float = 0.0
 
     def on_page(self) -> tuple[list[Shape], list[Text]]:
         """All that a page draws, in points from the upper left corner; a line of text each."""
         x, y = self.x, self.y
         left = max(map(text_width, y.ticks.values()), default=0) + (20 if y.label else 7)
-        right = max(self.room, max(map(text_width, x.ticks.values()), default=0) / 2)
+        right = max(map(text_width, x.ticks.values()), default=0) / 2
         marks, names, top = self._legend(left)
         extent = np.array([WIDTH - left - right, self.height - top - BOTTOM])
 
@@ -416,7 +413,7 @@ def _wrapped(name: str, lines: int) -> str:
     return textwrap.fill(printable(name), MOST_LETTERS, max_lines=lines, placeholder="…")
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = MOST_LETTERS) -> str:
     """The text on one line of bounded length, without what can't be printed."""
     clean = printable(text)
-    return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
+    return clean if len(clean) <= most else clean[: most - 1] + "…"

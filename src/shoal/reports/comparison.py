@@ -125,8 +125,8 @@ def _publish(comparison: Measured) -> str:
 
 # The curves of a comparison over k: one for each of the methods that lose least.
 #
-# A curve is known by its colour, its marker and the name at its end, so that it can be told from
-# the others on paper, too, and by readers who see few colours.
+# A curve is known by its colour and its marker, so that it can be told from the others on paper,
+# too, and by readers who see few colours.
 
 
 # Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, a
@@ -137,10 +137,7 @@ MOST_CURVES = len(COLOURS)
 MOST_TICKS = 9  # of a logarithmic axis
 NEAR = 0.045  # ticks nearer than this share of the axis would write over one another
 HEIGHT = 215  # points of a chart
-LINE = 0.067  # of the axes' height, which a line of a name takes
-LOWEST, HIGHEST = -0.15, 1.1  # of the axes' height, where names may stand
-BESIDE = 1.07  # of the axes' width, where names begin
-LETTERS = 19  # of a name on one line
+LETTERS = 48  # of a name
 
 
 @dataclass(frozen=True)
@@ -224,17 +221,16 @@ def chart_of(curves: Curves, comparison: Measured) -> charts.Chart:
     shown = [value for found in points.values() for value in found.values()] + bounds[:1]
     up_to = charts.axis_up_to(curves.axis, max(shown, default=0))
     y = _log_axis(curves.axis, shown) if curves.is_log else up_to
-    leaders, names = _names(x, y, points)
     shapes = []
     if bounds:  # what lies above them is shaded
         above = charts.line_of([*ks, ks[-1], ks[0]], [*bounds, y.high, y.high])
         shapes.append(charts.Shape(above, "grid", opacity=0.5))
-    for colour, marker, found in zip(COLOURS, MARKERS, points.values(), strict=False):
+    for colour, marker, (method, found) in zip(COLOURS, MARKERS, points.items(), strict=False):
         curve = charts.line_of([*found], [*found.values()])
-        shapes.append(charts.Shape(curve, colour, width=1.5, marker=marker))
-    shapes += leaders
-    room = 25 + max((charts.text_width(name.words) for name in names), default=0)
-    return charts.Chart(curves.title, _told(curves, points), HEIGHT, x, y, shapes, names, room)
+        name = charts.shortened(method, LETTERS) if found else ""
+        shapes.append(charts.Shape(curve, colour, name, width=1.5, marker=marker))
+    height = HEIGHT + charts.LEGEND_LINE * (len(points) - 1)
+    return charts.Chart(curves.title, _told(curves, points), height, x, y, shapes)
 
 
 def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, float]:
@@ -242,70 +238,6 @@ def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, floa
     found = {row.k: curves.value(row) for row in comparison.releases if row.label == method}
     known = {k: v for k, v in found.items() if v is not None and np.isfinite(v)}
     return {k: v for k, v in known.items() if v > 0 or not curves.is_log}
-
-
-# Names at the ends of curves
-
-
-def _names(
-    x: charts.Axis, y: charts.Axis, points: Mapping[str, Mapping[int, float]]
-) -> tuple[list[charts.Shape], list[charts.Text]]:
-    """Each name right of the axes, near its curve's last point; a line leads to it."""
-    named = [
-        (i, name, [*found.items()][-1]) for i, (name, found) in enumerate(points.items()) if found
-    ]
-    names = [in_lines(name) for _, name, _ in named]
-    wanted = y.shares(np.array([end[1] for *_, end in named]))
-    places = apart(wanted.tolist(), [LINE * len(lines) for lines in names])
-    beside = x.number_at(BESIDE)
-    leaders, texts = [], []
-    for (i, _, end), lines, place in zip(named, names, places, strict=True):
-        at = y.number_at(place)
-        leader = charts.line_of([end[0], beside], [end[1], at])
-        leaders.append(charts.Shape(leader, COLOURS[i], width=0.6, opacity=0.5, is_dashed=True))
-        # a thin letter needs more contrast than a curve
-        texts.append(charts.Text(beside, at, "\n".join(lines), 7))
-    return leaders, texts
-
-
-def in_lines(name: str) -> list[str]:
-    """A method and its parameters on lines short enough to stand beside a chart."""
-    lines = [""]
-    for part in name.replace(":", ":\0").split("\0"):
-        if lines[-1] and len(lines[-1]) + len(part) > LETTERS:
-            lines.append("")
-        lines[-1] += part
-    return [charts.shortened(line) for line in lines]
-
-
-def apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """Places nearest to those wanted at which names of these heights don't overlap.
-
-    Neighbours that would overlap form a block, which is centred on what its names want, as far as
-    the chart goes.
-    """
-    order = np.argsort(wanted, kind="stable")
-    blocks: list[list[int]] = []
-    for i in order.tolist():
-        blocks.append([i])
-        while len(blocks) > 1:
-            above = _bottom(blocks[-2], wanted, heights) + sum(heights[i] for i in blocks[-2])
-            if above <= _bottom(blocks[-1], wanted, heights):
-                break
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    places = [0.0] * len(wanted)
-    for block in blocks:
-        reached = _bottom(block, wanted, heights)
-        for i in block:
-            places[i] = reached + heights[i] / 2
-            reached += heights[i]
-    return places
-
-
-def _bottom(block: Sequence[int], wanted: Sequence[float], heights: Sequence[float]) -> float:
-    centre = sum(wanted[i] for i in block) / len(block)
-    height = sum(heights[i] for i in block)
-    return max(LOWEST, min(centre - height / 2, HIGHEST - height))
 
 
 # Axes

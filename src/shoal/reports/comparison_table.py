@@ -142,9 +142,9 @@ def _seconds(row: Row) -> str:
 
 
 def _measure(
-    title: str, name: str, show: Callable[[float | None], str], means: str
+    title: str, name: str, show: Callable[[float | None], str], means: str = ""
 ) -> FigureColumn:
-    return FigureColumn(title, means, lambda row: show(row.score(name)))
+    return FigureColumn(title, means or MEASURES[name], lambda row: show(row.score(name)))
 
 
 def _ends(row: Row) -> str:
@@ -172,7 +172,7 @@ def _promise(title: str) -> FigureColumn:
     return FigureColumn(title, means.format(title=title), text)
 
 
-LOSS = _measure("gcp", "gcp", percent, MEASURES["gcp"])
+LOSS = _measure("gcp", "gcp", percent)
 RISK = _measure(
     gettext("prosecutor mean"),
     "prosecutor_mean",
@@ -206,32 +206,19 @@ ATTACKS = (
         gettext("People whose record a list of all columns picks."),
     ),
 )
-CLASSIFICATION = _measure(gettext("classif."), "classification", _whole, MEASURES["classification"])
+CLASSIFICATION = _measure(gettext("classif."), "classification", _whole)
 OTHERS = (
-    _measure(
-        gettext("generalized"),
-        "generalized_loss",
-        percent,
-        gettext("Generalized loss: as gcp, against the range that occurs in the release."),
-    ),
+    _measure(gettext("generalized"), "generalized_loss", percent),
     _measure(
         gettext("prosecutor max"),
         "prosecutor_max",
         percent,
         gettext("The greatest chance to pick the record of a person known to be in the release."),
     ),
-    _measure(gettext("avg size"), "average_class_size", _ratio, MEASURES["average_class_size"]),
-    _measure(
-        gettext("discernibility"),
-        "discernibility",
-        _whole,
-        gettext(
-            "Every record counts those that can't be distinguished from it; suppressed ones"
-            " count the whole table."
-        ),
-    ),
+    _measure(gettext("avg size"), "average_class_size", _ratio),
+    _measure(gettext("discernibility"), "discernibility", _whole),
     CLASSIFICATION,
-    _measure(gettext("sq. error"), "squared_error", _whole, MEASURES["squared_error"]),
+    _measure(gettext("sq. error"), "squared_error", _whole),
 )
 ALL_PROMISES = FigureColumn(
     gettext("promises"),

@@ -41,13 +41,13 @@ from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError
 from shoal.policy.policy import PolicyLike
 from shoal.reports import attacks
-from shoal.reports.charts import risks_chart
+from shoal.reports.charts import risks_chart, shortened
 from shoal.reports.in_short import ROLES, in_short
-from shoal.reports.limits import linked_rows, row_order, shortened
+from shoal.reports.limits import linked_rows, row_order
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
-from shoal.reports.text import alone_if_known, single_cells
+from shoal.reports.text import alone_if_known
 
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),
@@ -232,6 +232,7 @@ def _accepted_by_words(
 
 
 MOST_GRAVE = 2  # findings in the first box
+MOST_LETTERS = 150  # of an answer or a finding before the appendix
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
@@ -242,7 +243,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     failing = [one["text"] for one in found.open if one["kind"] == FAILS]
     lines = [gettext("Fails: {what}.", what=text.partition(";")[0]) for text in failing]
     for one in grave[:MOST_GRAVE]:
-        fact = shortened(one.text.partition(";")[0])
+        fact = shortened(one.text.partition(";")[0], MOST_LETTERS)
         state = (
             gettext("Grave, accepted") if as_point(one.text) in accepted else gettext("Grave, open")
         )
@@ -252,7 +253,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     for text in (*(one["text"] for one in found.open), *accepted):
         if text.startswith(NOT_JUDGED) and text not in failing:
             state = gettext("Accepted") if text in accepted else gettext("Open")
-            lines.append(f"{state}: {shortened(text.partition(';')[0])}.")
+            lines.append(f"{state}: {shortened(text.partition(';')[0], MOST_LETTERS)}.")
     return lines
 
 
@@ -321,7 +322,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
-    lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
+    lost = [gettext("{some} of {all} records", some=hidden, all=out), *_single_cells(certificate)]
     if tables:
         lost = [
             gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
@@ -348,12 +349,29 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("signature of the certificate"), signature
 
 
+def _single_cells(certificate: Certificate) -> Iterator[str]:
+    """Cells that are suppressed by themselves, by column, and how many values never appear."""
+    columns = {one["name"]: one for one in certificate.get("columns") or []}
+    for name, cells in (certificate.get("starred") or {}).items():
+        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
+        column = columns.get(name)
+        if column is None or column["technique"] != "value-or-nothing":
+            yield said
+            continue
+        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
+        is_less = before is not None and after < before
+        gone = gettext(
+            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
+        )
+        yield said + (gone if is_less else "")
+
+
 def _at(context: Mapping[str, Any], field: str) -> str:
     """An answer, cut short where it is long: the appendix has it whole."""
     value: Any = context
     for key in field.split("."):
         value = value[key]
-    return shortened(_text(value))
+    return shortened(" ".join(_text(value).split()), MOST_LETTERS)
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
@@ -375,14 +393,15 @@ def _risks(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, boo
     before, after = content["initial_risk"] or {}, content["residual_risk"]
     for name, words in RISKS.items():
         limit = content["threshold"].get(name) or {}
-        was, accepted = share(before.get(name)), share(limit.get("accepted"))
-        yield words, was, share(after[name]), accepted, limit.get("within")
+        shares = before.get(name), after[name], limit.get("accepted")
+        was, now, accepted = (percent_text(share, "–") for share in shares)
+        yield words, was, now, accepted, limit.get("within")
     certificate = content["certificate"]
     together = certificate.get("together") or {}
     alone, people = together.get("alone_if_known"), together.get("people")
     if alone is not None and people and alone_if_known(Certificate(certificate)):
         words = gettext("People alone, if the columns that no promise covers are known too")
-        yield words, "", share(alone / people), "", None
+        yield words, "", percent_text(alone / people), "", None
 
 
 def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, list[str]]]:
@@ -394,7 +413,7 @@ def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, l
             column["name"],
             ROLES.get(column.get("role"), column.get("role") or "–"),
             gettext(SHOWN.get(column.get("technique"), "–")),
-            share(column.get("loss")),
+            percent_text(column.get("loss"), "–"),
             [rating.get(key) or "–" for key in RATED],
         )
 
@@ -450,11 +469,6 @@ def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
     if names and attack in ("singling-out", "linkability"):
         found += gettext(" by {names}, published as they are", names=listed(names))
     return f"{gettext(field_words(field))}{found}", attacks.COLOURS.get(word, "answered")
-
-
-def share(value: float | None) -> str:
-    """A share in per cent; a dash where it is not known."""
-    return "–" if value is None else percent_text(value)
 
 
 def _text(value: Any) -> str:

@@ -18,7 +18,8 @@ from shoal.reports import distributions, pages
 from shoal.reports.charts import LETTER, WIDTH, Chart, losses_chart, shortened
 
 INCH = 72
-ABOVE_LEGEND = 20  # points between axes and title
+ABOVE_LEGEND = 20  # points between axes and title, around one line of the legend
+SIDE_BY_SIDE = 22  # letters of names of which two stand side by side
 COLOURS = {"mark": "#b3450a", "before": "#a0a9b2", "after": "#0b62a4", "ink": "#101112"}
 COLOURS |= {"grid": "#d0d1d2"}
 MARKERS = {"circle": "o", "square": "s", "up": "^", "diamond": "D", "down": "v"}
@@ -128,8 +129,9 @@ def _draw(axes: Axes, chart: Chart) -> None:
     for shape in chart.shapes:
         colour = COLOURS.get(shape.colour, shape.colour)
         for part in shape.points:
-            marker = MARKERS[shape.marker]
-            axes.plot(part[:, 0], part[:, 1], color=colour, linestyle="", marker=marker)
+            marked: Any = {"color": colour, "marker": MARKERS[shape.marker], "linestyle": ""}
+            name = shape.name if shape.marker else None  # the legend shows the marker then
+            axes.plot(part[:, 0], part[:, 1], label=name, **marked)
         drawn = PolyCollection(
             list(shape.points),
             closed=not shape.width,
@@ -138,7 +140,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
             linewidth=shape.width,
             linestyle="--" if shape.is_dashed else "-",
             alpha=shape.opacity,
-            label=shape.name,
+            label="" if shape.marker else shape.name,
         )
         axes.add_collection(drawn)
     for text in chart.texts:
@@ -152,7 +154,10 @@ def _draw(axes: Axes, chart: Chart) -> None:
             ha="right" if text.anchor == "end" else "left",
             va="center",
         )
-    if any(shape.name for shape in chart.shapes):
+    names = [shape.name for shape in chart.shapes if shape.name]
+    columns = 2 if max(map(len, names), default=0) <= SIDE_BY_SIDE else 1
+    if names:
         place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
-        axes.legend(**place, borderpad=0.2, frameon=False, ncols=2)
-    axes.set_title(shortened(chart.title), loc="left", pad=ABOVE_LEGEND, fontsize=LETTER)
+        axes.legend(**place, borderpad=0.2, frameon=False, ncols=columns)
+    above = ABOVE_LEGEND + 1.5 * LETTER * max(-(-len(names) // columns) - 1, 0)
+    axes.set_title(shortened(chart.title), loc="left", pad=above, fontsize=LETTER)

@@ -74,39 +74,25 @@ def _content(found: LedgerAudit) -> pages.Content:
 
 def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, charts.Chart]]:
     """Growth, loss and classes over the releases."""
+    stated = [release.certificate for release in releases]
     table: list[int] = []
-    for release in releases:
-        own = release.certificate["records"]["out"]
-        table.append(
-            own if release.certificate["covers"] == "table" or not table else table[-1] + own
-        )
-    losses = [release.certificate["utility"]["gcp"] for release in releases]
-    sizes = [release.certificate["classes"]["mean"] for release in releases]
+    for one in stated:
+        is_whole = one["covers"] == "table" or not table
+        table.append(one["records"]["out"] + (0 if is_whole else table[-1]))
+    losses = [one["utility"]["gcp"] for one in stated]
     drawn = {
         gettext("Records of the whole table"): table,
         gettext("Detail lost in each release (gcp), %"): (
             [] if None in losses else [100 * loss for loss in losses]
         ),
-        gettext("People in a class, on average"): sizes,
+        gettext("People in a class, on average"): [one["classes"]["mean"] for one in stated],
     }
-    numbers = [release.number for release in releases]
+    numbers = np.array([release.number for release in releases])
     return [
-        (title, _chart(title, numbers, values))
+        (title, _curve(title, gettext("release"), numbers, np.array(values, dtype=np.float64)))
         for title, values in drawn.items()
         if values and None not in values
     ]
-
-
-def _chart(title: str, numbers: Sequence[int], values: Sequence[float]) -> charts.Chart:
-    caption = gettext(
-        "{title}: {first:,.4g} in release {from_release}, {last:,.4g} in release {to_release}",
-        title=title,
-        first=values[0],
-        from_release=numbers[0],
-        last=values[-1],
-        to_release=numbers[-1],
-    )
-    return charts.curve_chart(title, caption, gettext("release"), numbers, values)
 
 
 # A stream: what it promised, and how it went.
@@ -147,7 +133,8 @@ def over_time(history: np.ndarray) -> list[tuple[str, charts.Chart]]:
         ),
         gettext("Records in a new cluster"): (gettext("Size of new clusters"), size),
     }
-    return [(said, _curve(title, left, values)) for said, (title, values) in drawn.items()]
+    over = gettext("records that have left")
+    return [(said, _curve(title, over, left, values)) for said, (title, values) in drawn.items()]
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
@@ -155,16 +142,20 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
         return np.where(below > 0, above / below, np.nan)
 
 
-def _curve(title: str, left: np.ndarray, values: np.ndarray) -> charts.Chart:
+def _curve(title: str, over: str, at: np.ndarray, values: np.ndarray) -> charts.Chart:
+    """A curve of what is known. over: what is counted along its axis."""
     known = ~np.isnan(values)
-    description = "nothing"
-    if known.any():
-        description = gettext(
-            "from {first:.3g} to {last:.3g}, at most {max:.3g}",
-            first=values[known][0],
-            last=values[known][-1],
-            max=values[known].max(),
+    at, values = at[known], values[known]
+    said = gettext("nothing")
+    if len(values):
+        said = gettext(
+            "from {first:,.4g} to {last:,.4g}, at most {max:,.4g}, over {over} {start:,.0f} to"
+            " {end:,.0f}",
+            first=values[0],
+            last=values[-1],
+            max=values.max(),
+            over=over,
+            start=at[0],
+            end=at[-1],
         )
-    said = gettext("{title} over time: {description}", title=title, description=description)
-    label = gettext("records that have left")
-    return charts.curve_chart(title, said, label, left[known], values[known])
+    return charts.curve_chart(title, f"{title}: {said}", over, at, values)

@@ -323,11 +323,3 @@ def row_order(certificate: Certificate) -> str:
     if order == "content":
         return gettext("by what they show, so it says nothing of its own")
     return gettext("as in the original, which may tell who is who") if order else ""
-
-
-MOST_LETTERS = 150  # of an answer before the appendix
-
-
-def shortened(text: str) -> str:
-    """A text that fits into a line of the dossier."""
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

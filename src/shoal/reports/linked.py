@@ -14,7 +14,7 @@ from shoal.auditor.dossier.context import SHOWN
 from shoal.auditor.linked.audit import LinkedAudit
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import span_text
-from shoal.data.language import gettext, ngettext, printable
+from shoal.data.language import capitalised, gettext, ngettext, printable
 from shoal.data.linked import PEOPLE, Keys
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
@@ -22,9 +22,11 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section
+from shoal.reports.charts import shortened
 from shoal.reports.distributions import FEWEST, Counts, Distribution, SafeColumn, drawn_of
 from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
 from shoal.reports.release import before_and_after
+from shoal.reports.text import promise_lines
 
 ONE_DAY = timedelta(days=1)
 
@@ -32,12 +34,7 @@ ONE_DAY = timedelta(days=1)
 def linked_lines(certificate: Certificate) -> Iterator[str]:
     """Promises asked and measured, tables, who is betrayed by what, and what was lost."""
     classes, people = certificate["classes"], certificate["records"]
-    for promise in certificate["promises"]:
-        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
-        measured = promise["measured"]
-        found = "nothing (no class)" if measured is None else f"{measured:.6g}"
-        verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
-        yield f"{promise['model']}{over}: asked {promise['asked']}, measured {found}: {verdict}"
+    yield from promise_lines(certificate)
     made = f"{classes['count']} classes of {span_text(classes)} people"
     shown = f"alike in {_known_alike(certificate['linked'])}, {people['out']} people"
     yield f"{made} {shown}, {people['withheld']} of these withheld"
@@ -45,10 +42,9 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
         rows = table["rows"]
         withheld = "" if rows["withheld"] is None else f", {rows['withheld']} withheld"
         yield f"table {table['name']}: {rows['published']} rows{withheld}"
+    for table in table_findings(certificate):
+        yield from table.lines
     found = certificate["linked"]
-    yield from exposure_lines(found["exposed"], certificate["together"]["asked"])
-    for name in _not_joined(certificate):
-        yield f"known rows of {name}: nobody can tell whose they are, so nobody is counted by them"
     if found["matching"] is not None:
         yield _of_attack(found["matching"], certificate["together"]["asked"])
     if found["bundle_loss"] is not None:
@@ -92,17 +88,6 @@ def _of_attack(found: Mapping[str, int], k: int) -> str:
     return (
         f"{tried}: {found['below']} fit fewer than {k} published people, one fits {found['least']}"
     )
-
-
-def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str]:
-    """How many people hide among fewer than k, by what is known of which table."""
-    for one in exposed:
-        what = "their own cells"
-        if one["table"] != PEOPLE:
-            what = f"{pages.known_text(one['known'])} of {one['table']}"
-        what += ", dates aside" if one.get("dates_aside") else ""
-        below = "not judged, too many sets" if one["below"] is None else one["below"]
-        yield f"known {what}: {below} people hide among fewer than {k}"
 
 
 # For pages: each table in sentences, a picture of how tables hang together, and the report.
@@ -168,7 +153,7 @@ def paid_lines(certificate: Certificate) -> Iterator[str]:
     of each table how many rows are withheld, and of whom.
     """
     if said := loss_of_people(certificate):
-        yield f"{said[:1].upper()}{said[1:]}."
+        yield f"{capitalised(said)}."
     people = (certificate["linked"].get("paid") or {"people": {}})["people"]
     for table in certificate["tables"]:
         if table["rows"]["withheld"]:
@@ -259,8 +244,7 @@ def entity_picture(entities: Sequence[Entity]) -> Markup:
             drawn.append(f'<g class="person" transform="{at}">{head}</g>')
         for number, text in enumerate([one.name, *one.lines]):
             room = int((width - (44 if one.is_people and number < 2 else 20)) / LETTER)
-            text = printable(text)
-            shown = text if len(text) <= room else f"{text[: room - 1]}…"
+            shown = shortened(text, room)
             mark = ' class="strong"' if not number else ""
             y = top + 21 + LINE * number
             drawn.append(f'<text{mark} x="{left + 11}" y="{y}">{escape(shown)}</text>')

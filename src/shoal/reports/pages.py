@@ -140,10 +140,10 @@ def number_text(value: object) -> str:
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
 
 
-def percent_text(share: float | None) -> str:
-    """A share in percent with one digit, two below one percent."""
+def percent_text(share: float | None, unknown: str | None = None) -> str:
+    """A share in percent with one digit, two below one percent. unknown: in place of None."""
     if share is None:
-        return language.gettext("not known")
+        return language.gettext("not known") if unknown is None else unknown
     return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"
 
 

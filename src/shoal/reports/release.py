@@ -218,15 +218,10 @@ def attackers(
 
 LESS = gettext("Lower is better.")
 MEANINGS = MEASURES | {
-    "generalized_loss": gettext(
-        "gcp, against the range that occurs in the release instead of the declared domain."
-    ),
-    "discernibility": gettext(
-        "Every record counts the records that can't be distinguished from it; a suppressed"
-        " one counts the whole table. Lower is better."
-    ),
-    "classification": f"{MEASURES['classification']} {LESS}",
-    "squared_error": f"{MEASURES['squared_error']} {LESS}",
+    **{
+        name: f"{MEASURES[name]} {LESS}"
+        for name in ("discernibility", "classification", "squared_error")
+    },
     "squared_error_normalised": gettext(
         "squared_error per record, each attribute divided by its standard deviation."
     ),

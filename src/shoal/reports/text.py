@@ -23,20 +23,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     """Promises asked and measured, classes and loss. written: the files, where there are any."""
     classes, records = certificate["classes"], certificate["records"]
     lines = [f"wrote {written}"] if written else []
-    for promise in certificate["promises"]:
-        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
-        over += " to the reference" if promise.get("to") == "reference" else ""
-        found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
-        if promise["measured"] is not None:
-            found = f"measured {promise['measured']:.6g}"
-            if (without := promise.get("measured_without_missing")) is not None:
-                found += f" ({without:.6g} if a missing value is not counted)"
-        elif _is_by_release(certificate):
-            found = "checked in each release"
-        over += " with households" if promise.get("households") else ""
-        over += f" by {promise['estimator']}" if promise.get("estimator") else ""
-        asked = f"{promise['model']}{over}: asked {promise['asked']}"
-        lines.append(f"{asked}, {found}: {_verdict(promise['holds'])}")
+    lines += promise_lines(certificate)
     many = f"{records['out']} records, {records['suppressed']} suppressed"
     if records.get("withheld"):
         many += f", {records['withheld']} of these withheld"
@@ -80,6 +67,24 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     if certificate.grave:
         lines.append(with_grave(certificate.verdict[0], len(certificate.grave)))
     return printable_lines(lines)
+
+
+def promise_lines(certificate: Certificate) -> Iterator[str]:
+    """What was asked and measured of every promise, and whether it holds."""
+    for promise in certificate["promises"]:
+        over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
+        over += " to the reference" if promise.get("to") == "reference" else ""
+        found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
+        if promise["measured"] is not None:
+            found = f"measured {promise['measured']:.6g}"
+            if (without := promise.get("measured_without_missing")) is not None:
+                found += f" ({without:.6g} if a missing value is not counted)"
+        elif _is_by_release(certificate):
+            found = "checked in each release"
+        over += " with households" if promise.get("households") else ""
+        over += f" by {promise['estimator']}" if promise.get("estimator") else ""
+        asked = f"{promise['model']}{over}: asked {promise['asked']}"
+        yield f"{asked}, {found}: {_verdict(promise['holds'])}"
 
 
 def _risk_lines(certificate: Certificate) -> Iterator[str]:
@@ -395,8 +400,15 @@ MEASURES = {
         "Global certainty penalty: how much of its attribute's domain a published cell"
         " leaves open, on average. 0 % is the original, 100 % is nothing."
     ),
+    "generalized_loss": gettext(
+        "gcp, against the range that occurs in the release instead of the declared domain."
+    ),
     "average_class_size": gettext(
         "Mean class size, divided by the k asked for. 1 is the best possible."
+    ),
+    "discernibility": gettext(
+        "Every record counts the records that can't be distinguished from it; a suppressed"
+        " one counts the whole table."
     ),
     "classification": gettext(
         "Records that don't have the most frequent value of their class in the column to be"
@@ -478,20 +490,3 @@ def _people(count: int) -> str:
 
 def _verdict(holds: bool | None) -> str:
     return "holds" if holds else "open" if holds is None else "DOES NOT HOLD"
-
-
-def single_cells(certificate: Certificate) -> Iterator[str]:
-    """Cells that are suppressed by themselves, by column, and how many values never appear."""
-    columns = {one["name"]: one for one in certificate.get("columns") or []}
-    for name, cells in (certificate.get("starred") or {}).items():
-        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
-        column = columns.get(name)
-        if column is None or column["technique"] != "value-or-nothing":
-            yield said
-            continue
-        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
-        is_less = before is not None and after < before
-        gone = gettext(
-            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
-        )
-        yield said + (gone if is_less else "")

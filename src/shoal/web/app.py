@@ -184,24 +184,12 @@ async def text_screen(server: Server) -> policy_text.Context:
 
 
 async def history_screen(server: Server) -> policy_text.Context:
-    entries = server.project.history.entries()
-    position = server.project.history.position(entries)
+    history = server.project.history
     return {
         **await frame(server, "history", gettext("Changes")),
-        "entries": list(reversed(entries)),
-        "position": position,
-        "chain": _chain(entries, position),
+        "entries": list(reversed(history.entries())),
+        "chain": {entry.number for entry in history.chain()},
     }
-
-
-def _chain(entries: list[policy_text.Entry], position: int) -> set[int]:
-    """The entries that the present state was made on, one after the other."""
-    parents = {entry.number: entry.parent for entry in entries}
-    found = set()
-    while position in parents:
-        found.add(position)
-        position = parents[position]
-    return found
 
 
 async def static(request: Request) -> Response:

@@ -17,6 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.recoding import sensitive_path
+from shoal.reports.pages import percent_text
 from shoal.web import edits, pictures, policy_text, project, work
 from shoal.web.frame import frame, shows, takes
 from shoal.web.policy_text import Context, only_changes
@@ -291,10 +292,9 @@ def beside(run: project.Run, other: project.Run) -> Context:
     losses, earlier = _losses(own), _losses(theirs)
     names = list(dict.fromkeys([*losses, *earlier]))
     rows = [(text, _text(figure(theirs)), _text(figure(own))) for text, figure in FIGURES]
-    rows += [
-        (gettext("{n}, lost", n=n), _percent(earlier.get(n)), _percent(losses.get(n)))
-        for n in names
-    ]
+    for name in names:
+        was, now = (percent_text(shares.get(name), "–") for shares in (earlier, losses))
+        rows.append((gettext("{n}, lost", n=name), was, now))
     return {
         "other": other,
         "rows": [{"text": t, "other": o, "own": s, "differs": o != s} for t, o, s in rows],
@@ -306,10 +306,6 @@ def beside(run: project.Run, other: project.Run) -> Context:
 def _losses(stated: Context) -> dict[str, float | None]:
     columns = stated.get("columns") or ()
     return {c["name"]: c.get("loss") for c in columns if c["role"] == "quasi"}
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def _text(value: object) -> str:
@@ -335,7 +331,7 @@ def _measured(stated: Context) -> str:
 FIGURES = (
     (gettext("Method"), lambda c: (c.get("method") or {}).get("name")),
     (gettext("Promises, as measured"), _measured),
-    (gettext("Detail lost"), lambda c: _percent(Certificate(c).loss)),
+    (gettext("Detail lost"), lambda c: percent_text(Certificate(c).loss, "–")),
     (gettext("Named at most"), _largest_risk),
     (gettext("Classes"), lambda c: c["classes"]["count"]),
     (gettext("Smallest class"), lambda c: c["classes"]["min"]),

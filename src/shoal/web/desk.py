@@ -49,7 +49,8 @@ from shoal.policy.proposal.cells import ColumnCells
 from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of
-from shoal.web.looks import MOST_ROWS, Answer, Looks, before_and_after, cells_of, plain_finding
+from shoal.web.looks import MOST_ROWS, Looks, before_and_after, cells_of, plain_finding
+from shoal.web.policy_text import Context
 from shoal.web.several import linking_columns, open_links, people_among
 from shoal.web.sign_off import trace_of
 from shoal.web.work import Line, said
@@ -66,9 +67,9 @@ class SeveralLooks(Looks):
         super().__init__(progress)
         self._held: dict[TablePlace, tuple[str, files.SourceFile]] = {}
         self._own = PEOPLE
-        self._policy: Answer = {}
+        self._policy: Context = {}
 
-    def answer(self, name: str, asked: Answer) -> Answer:
+    def answer(self, name: str, asked: Context) -> Context:
         """What a look finds."""
         self._own, self._policy = PEOPLE, asked.get("policy") or {}
         for part in (asked, asked.get("rare") or {}):
@@ -79,7 +80,7 @@ class SeveralLooks(Looks):
                 part |= {"attribute": own, "policy": self._alone()}
         return super().answer(name, asked)
 
-    def _alone(self) -> Answer:
+    def _alone(self) -> Context:
         """The policy of one of the tables by itself, whose people are a column of it."""
         tables = {PEOPLE: self._policy, **(self._policy.get("tables") or {})}
         attributes = {
@@ -110,20 +111,20 @@ class SeveralLooks(Looks):
             self._held[place] = key, read_table(place, options)
         return self._held[place][1]
 
-    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, Any]:
+    def _asked(self, table: str, policy: Context, base: str) -> tuple[Policy, Any]:
         """A policy, and the tables that it is about: all, or one by itself."""
         if not policy.get("tables"):
             return super()._asked(table, policy, base)
         return Policy.from_dict(policy, base), self._tables(table, policy)
 
-    def _tables(self, table: str, policy: Answer) -> dict[str, pl.DataFrame]:
+    def _tables(self, table: str, policy: Context) -> dict[str, pl.DataFrame]:
         """The tables as they are written, by the names that the policy has for them."""
         options = read_options(policy.get("read") or {})
         places = self._places(table, policy.get("tables") or {})
         own = {name: options.of_table(name) for name in places}
         return {name: self._read(place, own[name]).frame for name, place in places.items()}
 
-    def _source(self, table: str, read: Answer | None = None) -> files.SourceFile:
+    def _source(self, table: str, read: Context | None = None) -> files.SourceFile:
         """The table that a look is about, as it is written, with whose each row is."""
         frames = self._tables(table, self._policy)
         who = self._owners(frames, self._own).cast(pl.String).alias(WHO)
@@ -150,7 +151,7 @@ class SeveralLooks(Looks):
 
     # Looks at all of them
 
-    def look_open(self, table: str, read: Answer) -> Answer:
+    def look_open(self, table: str, read: Context) -> Context:
         """Sizes and columns of the tables; raises InputError where memory may not hold them."""
         paths = _small_enough(table)
         sources, lines = tables_below_titles(table_places(table), read_options(read), self._read)
@@ -163,9 +164,9 @@ class SeveralLooks(Looks):
             "bytes": sum(Path(path).stat().st_size for path in paths),
         }
 
-    def look_show_beginning(self, table: str, read: Answer) -> Answer:
+    def look_show_beginning(self, table: str, read: Context) -> Context:
         """Every table's columns and rows, or why it can't be read; whether all belong together."""
-        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": [], "tables": []}
+        answer: Context = {"sheets": [], "lines": [], "read": read, "columns": [], "tables": []}
         found: dict[str, Table] = {}
         try:
             places, options = self._places(table), read_options(read)
@@ -188,17 +189,17 @@ class SeveralLooks(Looks):
             answer["trouble"] = list(refused.said)
         return answer
 
-    def look_propose(self, table: str, read: Answer) -> Answer:
+    def look_propose(self, table: str, read: Context) -> Context:
         """A first policy, the reason for every role and link, and which table is that of people."""
         places = table_places(table)
         found = propose_linked(places, read_as=read, read_one=self._read)
         (people,) = {*places.places} - {*found.tables}
-        reasons = {column.name: column.why for column in found.people.columns}
+        reasons = {column.name: column.why for column in found.columns}
         for name, one in found.tables.items():
             reasons |= {f"{name}.{column.name}": column.why for column in one.columns}
         return {"content": found.content, "reasons": reasons, "people": people}
 
-    def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
+    def look_profile(self, table: str, policy: Context, base: str) -> Context:
         """What the columns hold, how the tables hang together, and who is one person."""
         frames = self._tables(table, policy)
         read = policy.get("read") or {}
@@ -227,7 +228,7 @@ class SeveralLooks(Looks):
             "links": [asdict(link) for some in links.links.values() for link in some],
         }
 
-    def _columns(self, frame: pl.DataFrame, read: Answer) -> tuple[ColumnProfile, ...]:
+    def _columns(self, frame: pl.DataFrame, read: Context) -> tuple[ColumnProfile, ...]:
         """What the columns of a table hold, kept for as long as the tables are."""
         key = f"{id(frame)} {sorted(read.items())}"
         if key not in self._views:
@@ -235,8 +236,8 @@ class SeveralLooks(Looks):
         return self._views[key]
 
     def _counted(
-        self, frames: Mapping[str, pl.DataFrame], policy: Answer, base: str
-    ) -> list[Answer]:
+        self, frames: Mapping[str, pl.DataFrame], policy: Context, base: str
+    ) -> list[Context]:
         """Every table with its parent, its rows, and how many of them a person has; of people, how
         many have several rows in any table.
         """
@@ -252,7 +253,7 @@ class SeveralLooks(Looks):
         for name, frame in frames.items():
             links = ((policy.get("tables") or {}).get(name) or {}).get("parent") or {None: None}
             ((parent, link),) = links.items()
-            one: Answer = {"name": name, "parent": parent, "link": link, "rows": frame.height}
+            one: Context = {"name": name, "parent": parent, "link": link, "rows": frame.height}
             if name in grouped and name != PEOPLE:
                 rows = np.bincount(person_of(name, grouped), minlength=everybody)
                 one |= {
@@ -266,14 +267,14 @@ class SeveralLooks(Looks):
                 one["several"] = int(several.sum())
         return counted
 
-    def look_check(self, table: str, policy: Answer, base: str) -> Answer:
+    def look_check(self, table: str, policy: Context, base: str) -> Context:
         """Every finding about the policy, the tables and their links, values counted only."""
         asked, frames = Policy.from_dict(policy, base), self._tables(table, policy)
         for name in open_links(policy):  # asked above all columns
             frames.pop(name, None)
-        remarks: list[Answer] = []
+        remarks: list[Context] = []
         findings: list[AttributeFinding] = []
-        steps: Answer = {}
+        steps: Context = {}
         problem = LinkedProblem(asked)
         for declared in problem.given:
             if (frame := frames.get(declared.name)) is None or not frame.height:
@@ -304,8 +305,8 @@ class SeveralLooks(Looks):
         }
 
     def look_show_draft(
-        self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
-    ) -> Answer:
+        self, table: str, policy: Context, draft: str, rows: list[int], is_starred: bool = False
+    ) -> Context:
         """All rows of one person before and after, table by table, people first, under the names
         that their owner gave them, without the columns that only link them; nothing where it is
         unknown which row became which. rows: the person's row in the table of people.
@@ -331,7 +332,7 @@ class SeveralLooks(Looks):
 
     def _rows_of_people(
         self, tables: Mapping[str, pl.DataFrame], name: str, people: list[int]
-    ) -> tuple[list[int], Answer]:
+    ) -> tuple[list[int], Context]:
         """The rows of a table that belong to these people; of one below another than people's, in
         the order of the rows that they belong to, which are told as well.
         """
@@ -344,7 +345,7 @@ class SeveralLooks(Looks):
         told = {"parent": parent, "above": above.gather(order).to_list()}
         return rows.gather(order).to_list(), told
 
-    def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
+    def look_show_rows(self, table: str, read: Context, first: int = 0) -> Context:
         """Some rows of each table, as they are written."""
         lines = read.get("header")
         asked = {"read": read, "tables": lines if isinstance(lines, dict) else {}}

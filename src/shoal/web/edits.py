@@ -12,10 +12,9 @@ from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.proposal.roles import MEAN_NOTHING, asks_who, question_in_words
 from shoal.tables.request import PublishOptions
-from shoal.web.policy_text import read
+from shoal.web.policy_text import Context, read
 from shoal.web.several import LINK, flat, folded, with_known, with_parent
 
-Content = dict[str, Any]
 Form = Mapping[str, list[str]]
 
 
@@ -74,7 +73,7 @@ def column_of(form: Form, columns: Sequence[str], field: str = "column") -> str:
     return columns[number - 1]
 
 
-def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def edited(kind: str, form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """The policy after one edit, and what was done, in a sentence; raises InputError."""
     if kind not in EDITS:
         raise InputError("edit: there is none of this name; load the page again")
@@ -89,7 +88,7 @@ def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tu
 # Columns
 
 
-def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _role(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """A column's role; of numbers that others could know, the step of their ranges, too."""
     name, role = column_of(form, columns), one(form, "role")
     content = with_role(policy, name, role)
@@ -103,7 +102,7 @@ def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content,
     return content, said
 
 
-def _change(policy: Content, name: str, form: Form) -> str:
+def _change(policy: Context, name: str, form: Form) -> str:
     own = policy.get("attributes", {}).get(name, {})
     before, after, ask = own.get("role"), one(form, "role"), own.get("ask")
     if before == after:
@@ -113,7 +112,7 @@ def _change(policy: Content, name: str, form: Form) -> str:
     return f"{WORDS.get(str(before), gettext('not named'))} → {WORDS.get(after, after)}"
 
 
-def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _roles(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     role, chosen = one(form, "role"), form.get("column", [])
     if not chosen:
         raise InputError("columns: none is marked; mark those that are to be set")
@@ -123,7 +122,7 @@ def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
     return policy, gettext("{names} columns: {role}", names=len(names), role=WORDS.get(role, role))
 
 
-def with_role(policy: Content, name: str, role: str) -> Content:
+def with_role(policy: Context, name: str, role: str) -> Context:
     """The policy with another role for a column, its question answered with yes, and a promise
     where it is private and has none; raises InputError.
     """
@@ -167,7 +166,7 @@ def question_of(ask: Any) -> str | None:
     return re.sub(r"'(quasi|sensitive|drop)'", lambda role: f"“{TITLES[role[1]]}”", asked)
 
 
-def _without_stale_promises(policy: Content) -> Content:
+def _without_stale_promises(policy: Context) -> Context:
     """Promises about columns that are not private any more go."""
     roles = {name: own.get("role") for name, own in policy["attributes"].items()}
     kept = []
@@ -185,7 +184,7 @@ def _without_stale_promises(policy: Content) -> Content:
     return {**policy, "promises": kept}
 
 
-def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _person(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """Who is one person: a column, several together, or every row."""
     chosen = one(form, "person")
     numbers = [] if chosen == ROWS else chosen.split(APART)
@@ -202,7 +201,7 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     return _without_stale_promises(_named_by(policy, names)), said
 
 
-def _named_by(policy: Content, names: Sequence[str]) -> Content:
+def _named_by(policy: Context, names: Sequence[str]) -> Context:
     """The policy, its people named by several columns together; by none where there are none."""
     attributes = {
         name: {"role": "identifier"}
@@ -221,7 +220,7 @@ def subject_of(policy: Mapping[str, Any]) -> list[str]:
     return list(policy.get("subject") or alone)
 
 
-def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _value(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """What may have meant no value is one: the column is compared as it is written."""
     name = column_of(form, columns)
     ask = policy["attributes"][name].get("ask")
@@ -233,7 +232,7 @@ def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
     return policy, gettext("{name}: they are values", name=name)
 
 
-def with_missing(policy: Content, texts: Sequence[str], before: Sequence[str]) -> Content:
+def with_missing(policy: Context, texts: Sequence[str], before: Sequence[str]) -> Context:
     """The policy with these texts for no value, and the questions whether they are answered.
 
     before: those that were shown when these were named; the others among them are values.
@@ -244,7 +243,7 @@ def with_missing(policy: Content, texts: Sequence[str], before: Sequence[str]) -
     return {**policy, "attributes": attributes, "missing_values": missing}
 
 
-def _answered(settings: Content, texts: Sequence[str]) -> Content:
+def _answered(settings: Context, texts: Sequence[str]) -> Context:
     ask = settings.get("ask")
     if not isinstance(ask, Mapping) or asks_who(ask) or not {*ask["values"]} <= {*texts}:
         return settings
@@ -257,7 +256,7 @@ def _answered(settings: Content, texts: Sequence[str]) -> Content:
 # Links between several tables
 
 
-def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _parent(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """Whose the rows of a table are."""
     parts = one(form, "link").split(LINK)
     if len(parts) != 4 or parts[0] not in (policy.get("tables") or {}):
@@ -268,7 +267,7 @@ def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
 # Hierarchies
 
 
-def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _how(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """How a column is made coarser: ranges, an order, a maker or a file."""
     name, how = column_of(form, columns), one(form, "how")
     if how not in HOWS:
@@ -282,15 +281,15 @@ def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, 
     return policy, f"{name}: {said.get(how, how)}"
 
 
-def _number(form: Form) -> Content:
+def _number(form: Form) -> Context:
     low, high = one(form, "low"), one(form, "high")
     if not low and not high:
         return {"type": "number"}
     return {"type": "number", "domain": [_figure(low, "least"), _figure(high, "greatest")]}
 
 
-def _bins(form: Form) -> Content:
-    made: Content = {"width": _figure(one(form, "width"), "width")}
+def _bins(form: Form) -> Context:
+    made: Context = {"width": _figure(one(form, "width"), "width")}
     if one(form, "start"):
         made["start"] = _figure(one(form, "start"), "start")
     if one(form, "levels"):
@@ -298,7 +297,7 @@ def _bins(form: Form) -> Content:
     return {"hierarchy": {"bins": made}}
 
 
-HOWS: dict[str, Callable[[Form], Content]] = {
+HOWS: dict[str, Callable[[Form], Context]] = {
     "none": lambda form: {},
     "ranges": _number,
     "order": lambda form: {"type": "ordinal", "order": lines_of(form, "order")},
@@ -312,7 +311,7 @@ HOWS: dict[str, Callable[[Form], Content]] = {
 # Promises
 
 
-def _k(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _k(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     k = _whole(one(form, "k"), "k", 2)
     promises = policy["promises"] = policy.get("promises") or []
     before = next((p.get("k") for p in promises if p.get("model") == "k-anonymity"), None)
@@ -324,7 +323,7 @@ def _k(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, st
     return policy, f"k: {before} → {k}" if before else f"k: {k}"
 
 
-def _promise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _promise(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """A promise about a private column: set, or added."""
     promises = policy["promises"] = policy.get("promises") or []
     if one(form, "index"):
@@ -340,7 +339,7 @@ def _promise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conte
     return policy, said_of(promises[-1])
 
 
-def _index_of(form: Form, promises: Sequence[Content]) -> int:
+def _index_of(form: Form, promises: Sequence[Context]) -> int:
     """The place of the promise that a form is about; raises InputError."""
     index = _whole(one(form, "index"), "promise", 0)
     if index >= len(promises):
@@ -362,7 +361,7 @@ SETTINGS = {
 COUNT_VALUES = ("l", "p", "alpha")
 """The thresholds of promises to which "no value" is one more value."""
 
-NEW_PROMISES: dict[str, Callable[[str], Content]] = {
+NEW_PROMISES: dict[str, Callable[[str], Context]] = {
     "l-diversity": lambda name: {"model": "l-diversity", "l": 2, "attribute": name},
     "entropy": lambda name: {
         "model": "l-diversity", "l": 2, "attribute": name, "kind": "entropy"
@@ -373,7 +372,7 @@ NEW_PROMISES: dict[str, Callable[[str], Content]] = {
 }  # fmt: skip
 
 
-def _unpromise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _unpromise(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     promises = policy.get("promises") or []
     gone = promises.pop(_index_of(form, promises))
     if not promises:
@@ -381,7 +380,7 @@ def _unpromise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Con
     return policy, gettext("no longer: {gone}", gone=said_of(gone))
 
 
-def said_of(promise: Content) -> str:
+def said_of(promise: Context) -> str:
     """A promise in a few plain words."""
     about = promise.get("attribute") or ", ".join(promise.get("attributes") or [])
     model = promise.get("model")
@@ -407,7 +406,7 @@ def said_of(promise: Content) -> str:
 # Method, and the whole text
 
 
-def _method(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _method(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     """A method as `compare` names it (name:parameter=value), and its k."""
     label = one(form, "method")
     name, *settings = label.split(":")
@@ -433,11 +432,11 @@ def _typed(text: str) -> Any:
     return {"True": True, "False": False}.get(text, text)
 
 
-def _text(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+def _text(form: Form, policy: Context, columns: Sequence[str]) -> tuple[Context, str]:
     return read("\n".join(one(form, "text").splitlines()) + "\n"), gettext("edited as text")
 
 
-EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] = {
+EDITS: dict[str, Callable[[Form, Context, Sequence[str]], tuple[Context, str]]] = {
     "role": _role,
     "roles": _roles,
     "person": _person,

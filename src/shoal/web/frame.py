@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.data.findings import some_named
-from shoal.data.language import gettext, ngettext, printable
+from shoal.data.language import capitalised, gettext, ngettext, printable
+from shoal.data.room import size_text
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import asks_who
-from shoal.reports.pages import known_of_linked, known_text, translate
+from shoal.reports.pages import known_of_linked, known_text, percent_text, translate
 from shoal.web import several, sign_off, work
 from shoal.web.edits import Form, said_of, subject_of
 from shoal.web.policy_text import Context
@@ -55,7 +56,7 @@ async def frame(
             {"sentence": e.sentence, "number": e.number, "time": e.time, "changes": e.changes}
             for e in reversed(entries[-SHOWN_CHANGES:])
         ],
-        "position": project.history.position(entries),
+        "position": project.history.position(),
         "base": project.policy_sha,
         "numbers": project.numbers,
         "places": [_place(number, place) for number, place in enumerate(project.places, 1)],
@@ -262,11 +263,11 @@ def environment() -> Environment:
     )
     translate(found)
     found.filters |= {
-        "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
+        "capitalize": capitalised,  # GB/T stays as it is
         "shown": lambda text: printable(str(text)),  # nothing moves a cursor or turns the line
         "known_of_linked": known_of_linked,
         "known_text": known_text,
-        "percent": percent,
+        "percent": lambda share: percent_text(share, gettext("not measured")),
         "ago": ago,
         "size": size_text,
         "in_fields": in_fields,
@@ -290,14 +291,6 @@ def ago(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def size_text(size: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
 FIELDS = {
     "delimiter": gettext("Between cells"),
     "decimal": gettext("Decimal mark"),
@@ -318,12 +311,6 @@ def in_fields(message: str) -> str:
         return gettext("“{field}” {value} under Open", field=FIELDS[key], value=value)
 
     return re.sub(rf"--read ({'|'.join(FIELDS)})=(\S[^\s,;]*)", field, message)
-
-
-def percent(share: float | None) -> str:
-    if share is None:
-        return gettext("not measured")
-    return f"{100 * share:.1f} %"
 
 
 def yaml_line(line: str) -> Markup:

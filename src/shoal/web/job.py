@@ -11,34 +11,45 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
+from shoal.advise.comparison import TRIED
+from shoal.attacks.beside.audit import ReleaseBeside
+from shoal.attacks.beside.others import Audited, OtherRelease, audited
+from shoal.attacks.beside.sources import of_ledger
+from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.ledger.release_view import verify_ledger
 from shoal.auditor.ledger.terms import policy_of
+from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.signatures import open_key
 from shoal.auditor.verify import policy_beside, verify
 from shoal.connectors import files
-from shoal.connectors.dialect import Dialect
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.progress import CompilerWatch
 from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
 from shoal.errors import InputError, ShoalError
+from shoal.linked.publish import publish_linked
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
+from shoal.reports import limits
+from shoal.reports.attacks import UNASKED
+from shoal.reports.distributions import Distribution, distributions_of, drawn_of, losses_of
+from shoal.reports.dossier import dossier
+from shoal.reports.linked import linked_distributions, write_linked_report
 from shoal.reports.pages import Heading, measured_of
+from shoal.reports.release import write_report
+from shoal.tables import request
+from shoal.tables.attack import attack_file
+from shoal.tables.publish import publish_file
 from shoal.web import project, sign_off
-from shoal.web.policy_text import json_of, stamp_of
+from shoal.web.policy_text import Context, json_of, stamp_of
 from shoal.web.sign_off import trace_of
 from shoal.web.work import Line, end_with_the_server, said
 
-if TYPE_CHECKING:
-    from shoal.attacks.beside.audit import ReleaseBeside
-    from shoal.reports.distributions import Distribution
-
-Asked = dict[str, Any]
 Tell = Callable[..., None]
 BEAT = 1.0  # seconds
 
@@ -48,7 +59,7 @@ class _Stages:
 
     def __init__(self, line: Line) -> None:
         self._line, self._begun = line, monotonic()
-        self._now: dict[str, Any] = {"stage": "starting"}
+        self._now: Context = {"stage": "starting"}
         self._compiler = CompilerWatch()
         self._lock = threading.Lock()
         threading.Thread(target=self._beat, daemon=True).start()
@@ -84,13 +95,8 @@ def main() -> None:
     line.send({"result": True, **found})
 
 
-def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _draft(asked: Context, tell: Tell, line: Line) -> Context:
     """A release in the run's folder, with its report; the certificate comes last."""
-    from shoal.reports.distributions import distributions_of, drawn_of, losses_of
-    from shoal.reports.release import write_report
-    from shoal.tables import request
-    from shoal.tables.publish import publish_file
-
     folder, policy = Path(asked["folder"]), asked["policy"]
     options = request.publish_options(
         {"explain": policy.recodes_globally} | asked["options"] | {"trace": folder / project.TRACE}
@@ -110,11 +116,8 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+def _draft_of_several(asked: Context, folder: Path, tell: Tell) -> Context:
     """A release of several tables, with its report; the certificate comes last."""
-    from shoal.linked.publish import publish_linked
-    from shoal.reports.linked import linked_distributions
-
     tables, trace = folder / project.TABLES, folder / project.TRACE
     policy = asked["policy"]
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
@@ -129,18 +132,15 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     return {}
 
 
-def _keep_shown(folder: Path, drawn: "Iterable[Distribution]", paid: Asked) -> None:
+def _keep_shown(folder: Path, drawn: Iterable[Distribution], paid: Context) -> None:
     """What Result shows of a draft beside its certificate."""
     shown = {"distributions": [one.report() for one in drawn], **paid}
     (folder / project.SHOWN).write_text(json.dumps(shown), "utf-8")
 
 
-def _draw_several(asked: Asked, certificate: Certificate, path: Path, heading: Heading) -> None:
+def _draw_several(asked: Context, certificate: Certificate, path: Path, heading: Heading) -> None:
     """The report of a draft of several tables, with the distributions that are kept beside it."""
-    from shoal.reports.distributions import Distribution
-    from shoal.reports.linked import write_linked_report
-
-    kept: Asked = json_of(Path(asked["folder"]) / project.SHOWN, {})
+    kept: Context = json_of(Path(asked["folder"]) / project.SHOWN, {})
     drawn = [*map(Distribution.of, kept.get("distributions", ()))]
     write_linked_report(certificate, asked["policy"].model, path, heading, drawn)
 
@@ -158,10 +158,8 @@ def _heading(folder: Path) -> Any:
     return Heading.of(project.data_in(folder).name, context if context.is_file() else None)
 
 
-def _keep_people(asked: Asked, outcome: Any) -> None:
+def _keep_people(asked: Context, outcome: Any) -> None:
     """Who is in which class, by keyed hashes, so that a later draft can be judged beside this."""
-    from shoal.attacks.beside.others import Audited, OtherRelease
-
     draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.asked, draft.truth)
     own = Audited(result, OtherRelease(release=folder / project.DATA), asked["policy"])
@@ -173,16 +171,14 @@ def _keep_people(asked: Asked, outcome: Any) -> None:
         )
 
 
-def _paid(measured: Any) -> Asked:
+def _paid(measured: Any) -> Context:
     """Who pays most, what is kept of each column, and why rows are suppressed, without values."""
-    from shoal.reports.limits import kept, who_pays
-
-    found = who_pays(measured.release)
-    shown = {name: asdict(one) for name, one in kept(measured.release).items()}
+    found = limits.who_pays(measured.release)
+    shown = {name: asdict(one) for name, one in limits.kept(measured.release).items()}
     return {"who_pays": found and asdict(found), "kept": shown, "reasons": dict(measured.reasons)}
 
 
-def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _marginal(asked: Context, tell: Tell, line: Line) -> Context:
     """What each column of a draft costs the others."""
     from shoal.advise.marginal import marginal
 
@@ -195,7 +191,7 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"prices": found.to_dict()}
 
 
-def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _compare(asked: Context, tell: Tell, line: Line) -> Context:
     """Every method at every k; each row is sent as soon as it is measured."""
     from shoal.advise.compare import compare
 
@@ -210,7 +206,7 @@ def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _row(row: Any) -> Asked:
+def _row(row: Any) -> Context:
     """What the page shows of a measured release."""
     found = row.as_dict()
     kept = ("label", "k", "holds", "reason", "classes", "least_class", "suppressed")
@@ -223,14 +219,8 @@ def _row(row: Any) -> Asked:
     return {**shown, "loss": row.score("gcp"), "promises": promises}
 
 
-def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _attack(asked: Context, tell: Tell, line: Line) -> Context:
     """Puts what the quick attacks, or all that need nothing more, find into a draft's papers."""
-    from shoal.advise.comparison import TRIED
-    from shoal.attacks.beside.others import Audited
-    from shoal.attacks.run.request import AttackRequest
-    from shoal.reports.attacks import UNASKED
-    from shoal.tables.attack import attack_file
-
     folder = Path(asked["folder"])
     if (folder / project.TABLES).is_dir():
         return _attack_on_several(asked, folder, tell)
@@ -241,17 +231,15 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     certificate = _beside_others(
         asked, certificate, lambda: Audited(found, own, own.policy).beside("the draft"), tell
     )
-    _draw(found, certificate, own, folder / "report.html", _heading(folder))
+    redrawn = replace(found, certificate=certificate)
+    write_report(redrawn, own.policy, folder / "report.html", _heading(folder))
     _restate(folder, certificate)
     return {}
 
 
-def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+def _attack_on_several(asked: Context, folder: Path, tell: Tell) -> Context:
     """Tries to match everybody with all of their rows, and judges the draft beside others."""
-    from shoal.auditor.linked.audit import audit_linked
-
-    stated = Certificate(json.loads((folder / project.CERTIFICATE).read_text("utf-8")))
-    policy = asked["policy"]
+    stated, policy = _stated(folder), asked["policy"]
     again = audit_linked(folder / project.TABLES, policy, asked["table"], progress=tell).certificate
     certificate = stated.extended(
         linked={**stated["linked"], "matching": again["linked"]["matching"]},
@@ -274,6 +262,11 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     return {}
 
 
+def _stated(folder: Path) -> Certificate:
+    """The certificate of a draft."""
+    return Certificate(json.loads((folder / project.CERTIFICATE).read_text("utf-8")))
+
+
 def _restate(folder: Path, certificate: Certificate) -> None:
     """The certificate of a draft in place of the one before."""
     with files.atomic_write(str(folder / project.CERTIFICATE), is_private=True) as unfinished:
@@ -281,7 +274,7 @@ def _restate(folder: Path, certificate: Certificate) -> None:
 
 
 def _beside_others(
-    asked: Asked, certificate: Certificate, draft: "Callable[[], ReleaseBeside]", tell: Tell
+    asked: Context, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
 ) -> Certificate:
     """A draft's certificate, judged together with other releases that share people with it."""
     folder = Path(asked["folder"])
@@ -294,13 +287,11 @@ def _beside_others(
 
 
 def _with_ledgers(
-    asked: Asked, certificate: Certificate, draft: "Callable[[], ReleaseBeside]", tell: Tell
+    asked: Context, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
 ) -> tuple[Certificate, dict[str, Path]]:
     """A draft's certificate with each watched ledger that can't be judged together with it among
     its findings; the people of all others, by their names.
     """
-    from shoal.attacks.beside.sources import of_ledger
-
     folder = Path(asked["folder"])
     kept, failed = {}, []
     for name, path in asked["ledgers"].items():
@@ -319,11 +310,9 @@ def _with_ledgers(
     return certificate.extended(warnings=warnings).warned(*failed), kept
 
 
-def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
+def _measured(asked: Context, folder: Path) -> tuple[Any, Any]:
     """A draft's certificate, and its file with the policy and method that made it."""
-    from shoal.attacks.beside.others import OtherRelease
-
-    stated = Certificate(json.loads((folder / "certificate.json").read_text("utf-8")))
+    stated = _stated(folder)
     method = stated["method"]
     by = asked["policy"].with_method(method["name"], method["parameters"])
     return stated, OtherRelease(
@@ -331,17 +320,8 @@ def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     )
 
 
-def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> None:
-    """The report of a draft that was measured again, with all that its certificate states."""
-    from shoal.reports.release import write_report
-
-    write_report(replace(found, certificate=certificate), own.policy, path, heading)
-
-
-def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _release(asked: Context, tell: Tell, line: Line) -> Context:
     """Everything that is released in one folder, verified; the server gives it its name."""
-    from shoal.reports.dossier import dossier
-
     key, passphrase = asked.get("key"), asked.get("passphrase")
     signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
@@ -382,36 +362,19 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
+def _report_again(asked: Context, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
     """The report of a draft as its certificate is now."""
-    from shoal.attacks.beside.others import audited
-
     if (run / project.TABLES).is_dir():
-        stated = Certificate(json.loads((run / project.CERTIFICATE).read_text("utf-8")))
-        _draw_several(asked, stated, path, heading)
+        _draw_several(asked, _stated(run), path, heading)
         return
     stated, own = _measured(asked, run)
-    _draw(audited(own, own.policy, tell).result, stated, own, path, heading)
-
-
-class Copy(NamedTuple):
-    """A copy of the released table: its file, what it is to its readers, and how it is written."""
-
-    name: str
-    title: str
-    dialect: Dialect | None = None
-
-
-COPIES = (
-    Copy("data.xlsx", gettext("Excel workbook")),
-    Copy("data-semicolons.csv", gettext("CSV that a European Excel opens"), Dialect(";", bom=True)),
-    Copy("data.parquet", gettext("Parquet, for programs")),
-)
+    found = replace(audited(own, own.policy, tell).result, certificate=stated)
+    write_report(found, own.policy, path, heading)
 
 
 def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
     """Writes copies of the data that hold its cells, or raises InputError."""
-    for copy in COPIES:
+    for copy in project.COPIES:
         if copy.name in names:
             frame, path = files.read(str(folder / project.DATA)).frame, folder / copy.name
             files.write(frame, path, path.suffix, dialect=copy.dialect)
@@ -419,7 +382,7 @@ def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
                 raise InputError(f"{copy.name}: can't hold these cells; leave out this copy")
 
 
-def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _verify(asked: Context, tell: Tell, line: Line) -> Context:
     """Every check of a released file against its certificate."""
     named = asked["policy"] or policy_beside(asked["file"], asked["certificate"])
     checks = verify(
@@ -433,9 +396,8 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"checks": [check.report() for check in checks], "policy": named and str(named)}
 
 
-def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _what_if(asked: Context, tell: Tell, line: Line) -> Context:
     """What each method would do with the next increment of a ledger, under the ledger's policy."""
-    from shoal.auditor.ledger.release_view import verify_ledger
     from shoal.ledgers.what_if import prospects
 
     policy, stamp = policy_of(Ledger(Path(asked["folder"]))), stamp_of(Path(asked["increment"]))
@@ -451,7 +413,7 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     }
 
 
-def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
+def _republish(asked: Context, tell: Tell, line: Line) -> Context:
     """Appends the increment that was signed off, by the method that was, to its ledger."""
     from shoal.ledgers.republish import republish_file, with_its_method
 
@@ -465,7 +427,7 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {"release": done.release, "waiting": done.waiting, "head": done.head}
 
 
-JOBS: dict[str, Callable[[Asked, Tell, Line], Asked]] = {
+JOBS: dict[str, Callable[[Context, Tell, Line], Context]] = {
     "draft": _draft,
     "marginal": _marginal,
     "compare": _compare,

@@ -12,10 +12,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.advise.attacker_view import attacker_views
 from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
+from shoal.advise.matching import match_hierarchies
+from shoal.advise.profile import profile
+from shoal.advise.propose import propose_policy
+from shoal.advise.risk import risk
+from shoal.auditor.ledger.history import audit_releases
+from shoal.auditor.ledger.release_view import verify_ledger
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import coded_files, files, traces
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.private import DeferredRecords
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
@@ -30,9 +39,10 @@ from shoal.policy.policy import Policy
 from shoal.policy.proposal.cells import ColumnCells
 from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
+from shoal.samples import sample
+from shoal.web.policy_text import Context
 from shoal.web.sign_off import trace_of
 
-Answer = dict[str, Any]
 MOST_ROWS = 50
 ROWS_BELOW, PROFILED = 3, 1000  # shown, and rows profiled, of a table not yet opened
 
@@ -44,10 +54,10 @@ class Looks:
         self._progress = progress
         self._frames: dict[tuple[Any, ...], files.SourceFile] = {}
         self._every, self._rows = 1, 0
-        self._views: dict[str, Any] = {}
-        self._walks: dict[str, Any] = {}
+        self._views: Context = {}
+        self._walks: Context = {}
 
-    def answer(self, name: str, asked: dict[str, Any]) -> Answer:
+    def answer(self, name: str, asked: Context) -> Context:
         """What a look finds. asked: may name `every`, of a table of which a sample is looked at."""
         self._every = int(asked.pop("every", 1))
         look = getattr(self, f"look_{name}", None)
@@ -57,7 +67,7 @@ class Looks:
 
     # The table
 
-    def _source(self, table: str, read: dict[str, Any] | None = None) -> files.SourceFile:
+    def _source(self, table: str, read: Context | None = None) -> files.SourceFile:
         """The table as it is written, from memory where its file is as it was."""
         stat = Path(table).stat()
         options = repr(sorted((read or {}).items()))
@@ -75,12 +85,12 @@ class Looks:
                 self._rows = self._frames[key].frame.height
         return self._frames[key]
 
-    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, Any]:
+    def _asked(self, table: str, policy: Context, base: str) -> tuple[Policy, Any]:
         """A policy, and the table as it says that it is written."""
         asked = Policy.from_dict(policy, base)
         return asked, self._source(table, policy.get("read")).frame
 
-    def look_open(self, table: str, read: dict[str, Any]) -> Answer:
+    def look_open(self, table: str, read: Context) -> Context:
         """How large a table is and what its columns are called, or that it is too large."""
         needed, free = memory_of(table), free_memory()
         if self._every == 1 and free and needed > free / 2:
@@ -98,7 +108,7 @@ class Looks:
             "bytes": Path(table).stat().st_size,
         }
 
-    def _below_title(self, table: str, read: Answer) -> Answer:
+    def _below_title(self, table: str, read: Context) -> Context:
         """How a table is read: below a title where its first line is one."""
         try:
             self._source(table, read)
@@ -110,11 +120,9 @@ class Looks:
             return {**read, "header": begins.below_title}
         return read
 
-    def look_show_beginning(self, table: str, read: Answer) -> Answer:
+    def look_show_beginning(self, table: str, read: Context) -> Context:
         """The first lines of a table as they are written, and as it is read by these options."""
-        from shoal.advise.profile import profile
-
-        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
+        answer: Context = {"sheets": [], "lines": [], "read": read, "columns": []}
         try:
             begins = files.beginning(table, reading_of(read_options(read)))
             answer |= {"sheets": begins.sheets, "lines": begins.lines}
@@ -132,33 +140,27 @@ class Looks:
             answer["trouble"] = list(refused.said)
         return answer
 
-    def look_sample(self, table: str) -> Answer:
+    def look_sample(self, table: str) -> Context:
         """Writes 1,000 invented patients; no policy beside them, since the page proposes one."""
-        from shoal.samples import sample
-
         sample("patients", 1000, 7).write_csv(table)
         Path(table).chmod(0o600)
         return {}
 
-    def look_propose(self, table: str, read: dict[str, Any]) -> Answer:
+    def look_propose(self, table: str, read: Context) -> Context:
         """A first policy, with the reason for every role."""
-        from shoal.advise.propose import propose_policy
-
         found = propose_policy(self._source(table, read).frame, read=read)
         return {
             "content": found.content,
             "reasons": {column.name: column.reason for column in found.columns},
         }
 
-    def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
+    def look_profile(self, table: str, policy: Context, base: str) -> Context:
         """What the columns hold, and who may be one person, tried on the table."""
-        from shoal.advise.profile import profile
-
         asked, frame = self._sound(policy, base), self._source(table, policy.get("read")).frame
         read = None if asked is not None else policy.get("read")
         return profile(frame, read=read, policy=asked, progress=self._progress).to_dict()
 
-    def _sound(self, policy: Answer, base: str) -> Policy | None:
+    def _sound(self, policy: Context, base: str) -> Policy | None:
         """The policy with its questions answered as proposed, where it is one at all."""
         attributes = {
             name: {key: value for key, value in settings.items() if key != "ask"}
@@ -169,14 +171,12 @@ class Looks:
         except InputError:
             return None
 
-    def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
+    def look_risk(self, table: str, policy: Context, base: str) -> Context:
         """How many are alone, and what each column gives away; of several tables, by all rows."""
-        from shoal.advise.risk import risk
-
         asked, frame = self._asked(table, policy, base)
         return risk(frame, asked, special=False, progress=self._progress).to_dict()
 
-    def look_check(self, table: str, policy: Answer, base: str) -> Answer:
+    def look_check(self, table: str, policy: Context, base: str) -> Context:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
         found = findings_of(asked, frame)
@@ -191,21 +191,21 @@ class Looks:
             "remarks": [remark.report() for remark in remarks],
         }
 
-    def look_policy(self, policy: Answer, base: str) -> Answer:
+    def look_policy(self, policy: Context, base: str) -> Context:
         """Whether it is a policy at all: raises InputError."""
         Policy.from_dict(policy, base).build_promises()
         return {}
 
     # Cells, for the screen alone
 
-    def look_show_rows(self, table: str, read: dict[str, Any], first: int = 0) -> Answer:
+    def look_show_rows(self, table: str, read: Context, first: int = 0) -> Context:
         """Some rows, as they are written."""
         frame = self._source(table, read).frame.slice(first, MOST_ROWS)
         return {"first": first, "tables": [{"columns": frame.columns, "rows": cells_of(frame)}]}
 
     def look_show_draft(
-        self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
-    ) -> Answer:
+        self, table: str, policy: Context, draft: str, rows: list[int], is_starred: bool = False
+    ) -> Context:
         """Rows before and after; nothing where it is unknown which row became which.
 
         rows: of the table. is_starred: instead of these, the first ones that are suppressed.
@@ -221,31 +221,23 @@ class Looks:
         return {"tables": [before_and_after(source.select(after.columns), after, trace, rows)]}
 
     def look_show_attacker(
-        self, table: str, policy: Answer, base: str, draft: str, row: int | str
-    ) -> Answer:
+        self, table: str, policy: Context, base: str, draft: str, row: int | str
+    ) -> Context:
         """What somebody who knows the quasi-identifiers of one row sees of it in a draft."""
-        from shoal.advise.attacker_view import attacker_views
-
         if draft not in self._views:
             asked, frame = self._asked(table, policy, base)
             trace = trace_of(Path(draft).parent)
             self._views = {draft: attacker_views(draft, asked, frame, trace=trace)}  # one at a time
         return self._views[draft].of_row(row).to_dict()
 
-    def look_ledger_chain(self, folder: str) -> Answer:
+    def look_ledger_chain(self, folder: str) -> Context:
         """Whether the chain of a ledger is whole: its length, the hash to note, and who waits."""
-        from shoal.auditor.ledger.release_view import verify_ledger
-        from shoal.connectors.ledger import Ledger
-        from shoal.connectors.ledger.private import DeferredRecords
-
         releases, last = verify_ledger(folder)
         waiting = DeferredRecords.of(Ledger(Path(folder))).records
         return {"releases": releases, "hash": last, "waiting": waiting}
 
-    def look_ledger_history(self, folder: str) -> Answer:
+    def look_ledger_history(self, folder: str) -> Context:
         """What an audit of a ledger's history finds, release by release."""
-        from shoal.auditor.ledger.history import audit_releases
-
         found = audit_releases(folder)
         releases = []
         for one in found.releases:
@@ -271,25 +263,27 @@ class Looks:
             "loss": releases[-1]["loss"] if releases else None,
         }
 
-    def look_lattice(self, table: str, policy: Answer, base: str, levels: dict[str, int]) -> Answer:
+    def look_lattice(
+        self, table: str, policy: Context, base: str, levels: dict[str, int]
+    ) -> Context:
         """Levels of a global recoding and their neighbours: what they lose, and whether safe."""
-        from shoal.advise.marginal import lattice_walk
+        from shoal.advise.marginal import lattice_walk  # which few look at
 
         key = json.dumps([policy, base], sort_keys=True, default=str)
         if key not in self._walks:
             asked, frame = self._asked(table, policy, base)
             self._walks = {key: lattice_walk(frame, asked)}  # one at a time
-        found: Answer = self._walks[key].around(levels)
+        found: Context = self._walks[key].around(levels)
         return found
 
-    def look_match(self, table: str, policy: Answer, base: str, folder: str) -> Answer:
+    def look_match(self, table: str, policy: Context, base: str, folder: str) -> Context:
         """Which table of a folder fits which column, by values."""
-        from shoal.advise.matching import match_hierarchies
-
         asked, frame = self._asked(table, policy, base)
         return {"files": [one.to_dict() for one in match_hierarchies(frame, folder, asked)]}
 
-    def look_edit_tree(self, file: str, edits: list[Answer], rare: Answer | None = None) -> Answer:
+    def look_edit_tree(
+        self, file: str, edits: list[Context], rare: Context | None = None
+    ) -> Context:
         """A hierarchy's table after some edits; its file stays as it is.
 
         rare: of which table, policy and attribute the rows are counted, for edits that group what
@@ -308,13 +302,13 @@ class Looks:
             edited = tree.edited([below_the_root, *edits])
         return {"text": table_text(edited)}
 
-    def _counts(self, table: str, policy: Answer, base: str, attribute: str) -> dict[str, int]:
+    def _counts(self, table: str, policy: Context, base: str, attribute: str) -> dict[str, int]:
         """How many rows have each value of a column, as the policy reads it."""
         asked, frame = self._asked(table, policy, base)
         read, _ = asked.tables.cells.read_original(frame)
         return dict(as_text(read[attribute]).value_counts().iter_rows())
 
-    def _hierarchy(self, table: str, policy: Answer, base: str, attribute: str) -> Hierarchy:
+    def _hierarchy(self, table: str, policy: Context, base: str, attribute: str) -> Hierarchy:
         """A column's hierarchy, from its table or made of the values it fits; else a flat one."""
         asked, frame = self._asked(table, policy, base)
         declared = asked.model.attributes[attribute].hierarchy
@@ -326,11 +320,11 @@ class Looks:
         values = np.array([cell for cell in cells if asked.model.is_value(cell)], dtype=object)
         return maker.make(values[~maker.values_without_leaf(values)])
 
-    def look_tree_text(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+    def look_tree_text(self, table: str, policy: Context, base: str, attribute: str) -> Context:
         """The hierarchy of a column as a table."""
         return {"text": table_text(self._hierarchy(table, policy, base, attribute))}
 
-    def look_show_steps(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+    def look_show_steps(self, table: str, policy: Context, base: str, attribute: str) -> Context:
         """What readers see of a column at each step: groups, some of their names, rows, people."""
         asked, frame = self._asked(table, policy, base)
         rows = self._hierarchy(table, policy, base, attribute).rows()
@@ -345,13 +339,13 @@ class Looks:
         return {"levels": [_level(steps[0], labels, held) for labels in shown]}
 
     def look_show_tree(
-        self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
-    ) -> Answer:
+        self, table: str, policy: Context, base: str, attribute: str, find: str = "", page: int = 1
+    ) -> Context:
         """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
         rows = self._hierarchy(table, policy, base, attribute).rows()
         return tree_of(rows, self._counts(table, policy, base, attribute), find, page)
 
-    def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
+    def look_show_values(self, table: str, policy: Context, base: str, attribute: str) -> Context:
         """The values of a column that its hierarchy has no place for, with their rows."""
         asked, frame = self._asked(table, policy, base)
         found = [f for f in findings_of(asked, frame) if f.attribute == attribute]
@@ -362,7 +356,7 @@ class Looks:
 
 def before_and_after(
     source: pl.DataFrame, after: pl.DataFrame, trace: np.ndarray, rows: list[int]
-) -> Answer:
+) -> Context:
     """Some rows of a table, each with what it is in a draft; None for one that is not in it.
 
     source: the columns that are shown. trace: (published,) of each row of the draft, its own there.
@@ -378,7 +372,7 @@ def before_and_after(
     }
 
 
-def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:
+def _starred(frame: pl.DataFrame, policy: Context) -> list[int]:
     """The rows that show the mark in every column that others could know."""
     attributes = policy.get("attributes") or {}
     quasi = [n for n in frame.columns if (attributes.get(n) or {}).get("role") == "quasi"]
@@ -394,7 +388,7 @@ def cells_of(frame: pl.DataFrame) -> list[list[str]]:
     return [list(row) for row in zip(*map(as_text, frame.get_columns()), strict=True)]
 
 
-def plain_finding(finding: AttributeFinding) -> Answer:
+def plain_finding(finding: AttributeFinding) -> Context:
     """A finding as the page gets it: with counts, without values."""
     return {
         "message": finding.message,
@@ -419,9 +413,7 @@ MOST_PARTS = 40  # of a bar that shows what readers see
 MOST_NAMES = 4  # groups of a step that are named
 
 
-def tree_of(
-    rows: np.ndarray, counts: dict[str, int], find: str = "", page: int = 1
-) -> dict[str, Any]:
+def tree_of(rows: np.ndarray, counts: dict[str, int], find: str = "", page: int = 1) -> Context:
     """The nodes of a hierarchy, depth first. rows: (leaves, steps + 1), value first, root last.
 
     find: only nodes whose label holds this, and what is above them. Every node has a number, which
@@ -442,9 +434,9 @@ def tree_of(
     }
 
 
-def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Answer]:
-    nodes: list[Answer] = []
-    places: dict[tuple[str, ...], Answer] = {}
+def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Context]:
+    nodes: list[Context] = []
+    places: dict[tuple[str, ...], Context] = {}
     for path in sorted(tuple(dict.fromkeys(reversed(row))) for row in rows.tolist()):
         for depth in range(len(path)):
             own = path[: depth + 1]
@@ -462,7 +454,7 @@ def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Answer]:
     return nodes
 
 
-def _with_those_above(nodes: list[Answer], shown: list[Answer]) -> list[Answer]:
+def _with_those_above(nodes: list[Context], shown: list[Context]) -> list[Context]:
     """The nodes, each behind all that it belongs to."""
     wanted = set()
     for node in shown:
@@ -473,7 +465,7 @@ def _with_those_above(nodes: list[Answer], shown: list[Answer]) -> list[Answer]:
     return [nodes[number] for number in sorted(wanted)]
 
 
-def _level(values: Sequence[str], labels: Sequence[str], held: pl.DataFrame) -> dict[str, Any]:
+def _level(values: Sequence[str], labels: Sequence[str], held: pl.DataFrame) -> Context:
     """What readers see at a step: how many groups, the names of a few, their rows side by side, and
     how many people the smallest and the largest have. held: of each row, the value and whose it is.
     """

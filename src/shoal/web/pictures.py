@@ -32,28 +32,6 @@ def bars(heights: Sequence[float]) -> list[dict[str, float]]:
     ]
 
 
-def pairs_of_bars(before: Sequence[float | None] | None, after: Sequence[float]) -> list[Context]:
-    """For every place two bars, before and after, to one scale."""
-    width, height = 300.0, 90.0
-    first = list(before) if before is not None else [None] * len(after)
-    most = max([value for value in (*first, *after) if value], default=1) or 1
-    step = width / max(len(after), 1)
-    drawn = []
-    for place, pair in enumerate(zip(first, after, strict=True)):
-        for second, value in enumerate(pair):
-            tall = height * (value or 0) / most
-            drawn.append(
-                {
-                    "is_after": bool(second),
-                    "x": round(place * step + (0.08 + 0.43 * second) * step, 2),
-                    "w": round(0.41 * step, 2),
-                    "y": round(height - tall, 2),
-                    "h": round(tall, 2),
-                }
-            )
-    return drawn
-
-
 def school(count: int, width: float, height: float = 76) -> list[dict[str, float]]:
     """Where fish swim, in three loose rows; the same for the same number."""
     shown = min(count, MOST_FISH)

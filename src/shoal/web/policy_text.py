@@ -152,7 +152,7 @@ def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{one_line(key)}: {one_line(value)}"
 
 
-def read(text: str, what: str = "policy.yaml") -> dict[str, Any]:
+def read(text: str, what: str = "policy.yaml") -> Context:
     """What a text of YAML holds, by PyYAML's safe loader; raises InputError.
 
     The same text gives the same object: whoever changes it changes a copy.
@@ -299,13 +299,22 @@ class History:
         found = [_entry(path, path.stat().st_mtime_ns) for path in known]
         return sorted(found, key=lambda entry: entry.number)
 
-    def position(self, entries: list[Entry] | None = None) -> int:
-        """The entry whose state the files are in; 0 before the first."""
-        changing = [e for e in (self.entries() if entries is None else entries) if e.changes]
+    def chain(self) -> list[Entry]:
+        """The edits that the files as they are were made by, the last one first."""
+        by_number = {entry.number: entry for entry in self.entries()}
+        changing = [entry for entry in by_number.values() if entry.changes]
         if not changing:
-            return 0
-        last = changing[-1]
-        return last.number if last.returns_to is None else last.returns_to
+            return []
+        last, found = changing[-1], []
+        at = last.number if last.returns_to is None else last.returns_to
+        while at in by_number:
+            found.append(by_number.pop(at))
+            at = found[-1].parent
+        return found
+
+    def position(self) -> int:
+        """The entry whose state the files are in; 0 before the first."""
+        return next((entry.number for entry in self.chain()), 0)
 
     def add(
         self,
@@ -319,7 +328,7 @@ class History:
         number = entries[-1].number + 1 if entries else 1
         files = {name: change_between(before, after) for name, (before, after) in changed.items()}
         now = datetime.now().astimezone().isoformat(timespec="seconds")
-        entry = Entry(number, now, sentence, files, self.position(entries), returns_to)
+        entry = Entry(number, now, sentence, files, self.position(), returns_to)
         content = {
             "sentence": sentence,
             "at": now,
@@ -340,13 +349,12 @@ class History:
 
         texts: the files as they are now.
         """
-        by_number = {entry.number: entry for entry in self.entries()}
-        at, now = self.position(), dict(texts)
+        chain, now = self.chain(), dict(texts)
+        at = chain[0].number if chain else 0
         changed: dict[str, str | None] = {}
-        while at != to:
-            entry = by_number.get(at)
-            if entry is None:
-                raise InputError("history: no way leads back to that entry; a file of it is gone")
+        for entry in chain:
+            if at == to:
+                break
             for name, change in entry.files.items():
                 if hash_of(now.get(name)) != change["after"]:
                     raise InputError(
@@ -354,13 +362,13 @@ class History:
                     )
                 now[name] = changed[name] = patched(now.get(name), change)
             at = entry.parent
+        if at != to:
+            raise InputError("history: no way leads back to that entry; a file of it is gone")
         return changed
 
     def last(self) -> Entry | None:
         """The entry that undo takes back; None where nothing is left to undo."""
-        entries = self.entries()
-        at = self.position(entries)
-        return next((entry for entry in entries if entry.number == at), None)
+        return next(iter(self.chain()), None)
 
 
 @lru_cache(maxsize=1000)

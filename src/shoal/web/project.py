@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from shoal.connectors.dialect import Dialect
 from shoal.connectors.outputs import take_lock
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
@@ -32,6 +33,21 @@ SHOWN = "shown.json"
 TRACE = "trace.jsonl"
 """Whose row is whose in a draft; never part of a release."""
 ASKED = "asked-"  # below .ui/: copies of hierarchies for jobs without a folder of their own
+
+
+class Copy(NamedTuple):
+    """A copy of the released table: its file, what it is to its readers, and how it is written."""
+
+    name: str
+    title: str
+    dialect: Dialect | None = None
+
+
+COPIES = (
+    Copy("data.xlsx", gettext("Excel workbook")),
+    Copy("data-semicolons.csv", gettext("CSV that a European Excel opens"), Dialect(";", bom=True)),
+    Copy("data.parquet", gettext("Parquet, for programs")),
+)
 
 
 class Stale(Exception):
@@ -270,11 +286,9 @@ class Project:
         if sha == self.policy_sha:
             return self.policy_text
         texts = self.texts()
-        at, parents = self.history.position(), {e.number: e.parent for e in self.history.entries()}
-        while at in parents:
-            at = parents[at]
+        for entry in self.history.chain():
             try:
-                found = self.history.way_back(texts, at).get(POLICY)
+                found = self.history.way_back(texts, entry.parent).get(POLICY)
             except InputError:
                 return None
             if found is not None and sha256(found) == sha:

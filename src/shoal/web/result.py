@@ -1,6 +1,5 @@
 """Result: one draft, what it keeps, what it costs, and what an attacker would see of it."""
 
-import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -17,6 +16,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.charts import risks_chart
+from shoal.reports.distributions import Distribution, distribution_chart
 from shoal.reports.in_short import is_of_rows_alike, several_classes
 from shoal.reports.linked import entities_of, entity_picture, paid_lines, table_findings
 from shoal.reports.text import explanation_sentences
@@ -113,7 +113,10 @@ async def _measured(server: Server, run: Run) -> Context:
         "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
         "not_priced": server.jobs.failure("marginal", run.name),
         "risks": risks_chart(stated),
-        "distributions": [_drawn(one) for one in shown.get("distributions", ())],
+        "distributions": [
+            (one["name"], distribution_chart(Distribution.of(one)))
+            for one in shown.get("distributions", ())
+        ],
         "who_pays": shown.get("who_pays"),
         "reasons": shown.get("reasons") or {},
         "warnings": [one.report() for one in Certificate(stated).warnings],
@@ -232,44 +235,6 @@ def _suffers(server: Server, run: Run, column: Context, shown: Context) -> Conte
 def _prices(run: Run) -> Context:
     """What the other columns lose with and without each, where that was measured."""
     return policy_text.json_of(run.folder / "prices.json", {})
-
-
-def _drawn(one: Context) -> Context:
-    after = [value or 0 for value in one["after"]]
-    edges, before = one["edges"], one["before"]
-    count = len(edges) - 1 if edges and len(edges) > 1 else len(after)
-    before = before[:count] if before is not None else None
-    if edges and len(edges) > 1:
-        step = max(1, count // 5)
-        ticks = [(300 * i / count, f"{edges[i]:g}") for i in range(0, count + 1, step)]
-    else:
-        step = 1 if count <= MOST_LABELS else math.ceil(count / 4)  # and the last one
-        named = dict.fromkeys([*range(0, count - step // 2, step), count - 1]) if count else ()
-        ticks = [(300 * (i + 0.5) / count, one["labels"][i]) for i in named]
-    # labels that are wider than their bars stand on several lines
-    room = 300 / max(len(ticks), 1) / LETTER
-    lines = min(math.ceil(max((len(text) for _, text in ticks), default=1) / room), MOST_LINES)
-    most = int(room * lines)
-    rows = zip(one["labels"], before or [None] * count, after, strict=False)
-    return {
-        "name": one["name"],
-        "bars": pictures.pairs_of_bars(before, after[:count]),
-        "ticks": [
-            {
-                "x": round(x, 1),
-                "y": 103 + LINE * (place % lines),
-                "text": text if len(text) <= most else f"{text[: max(most - 1, 1)]}…",
-            }
-            for place, (x, text) in enumerate(ticks)
-        ],
-        "height": 106 + LINE * (lines - 1),
-        "rows": list(rows),
-    }
-
-
-MOST_LABELS, MOST_LINES = 10, 3
-LETTER, LINE = 7, 14
-"""How wide a letter of a label is, and how high a line."""
 
 
 def _explanation(stated: Context) -> list[str]:

@@ -30,7 +30,7 @@ from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
-from shoal.web import job, policy_text, project, sign_off
+from shoal.web import policy_text, project, sign_off
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shows, takes
 from shoal.web.policy_text import Context, sha256, written
@@ -91,7 +91,7 @@ async def release(server: Server, form: Form) -> str:
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
             profiles=[profile_of(server)],
-            copies=[copy.name for copy in job.COPIES if copy.name in form.get("copy", ())],
+            copies=[copy.name for copy in project.COPIES if copy.name in form.get("copy", ())],
         )
     else:
         raise InputError("release: there is no such form; load the page again")
@@ -335,40 +335,16 @@ def gate(server: Server, run: Run) -> Iterator[Context]:
     yield _condition(
         gettext("Other releases of these people"), is_safe, said, place, is_grave=is_grave
     )
-    signer = _signer(server, run)
+    signer, why_not = sign_off.standing(server.project, run)
     signing = gettext("Signed off")
     if server.project.about.get("asked_by"):
         signing = gettext("Signed off by somebody else")
-    by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
+    by = gettext("by {signer}", signer=signer) if signer else why_not
     yield _condition(signing, bool(signer), by, "#sign")
 
 
 def _condition(text: str, is_met: bool, note: str, href: str, is_grave: bool = False) -> Context:
     return {"text": text, "is_met": is_met, "note": note, "href": href, "is_grave": is_grave}
-
-
-def _signer(server: Server, run: Run) -> str:
-    """Who has accepted what is there now; empty where nobody has."""
-    return (
-        sign_off.decisions(server.project, run)[-1]["name"]
-        if sign_off.is_accepted(server.project, run)
-        else ""
-    )
-
-
-def _not_accepted(server: Server, run: Run) -> str:
-    found = sign_off.decisions(server.project, run)
-    if found:
-        return (
-            gettext("refused")
-            if found[-1]["decision"] == sign_off.REJECT
-            else gettext("by who asked for it")
-        )
-    return (
-        gettext("something has changed since; sign off again")
-        if sign_off.signed(run)
-        else gettext("not yet")
-    )
 
 
 def published(run: Run) -> list[str]:
@@ -406,7 +382,7 @@ async def release_screen(server: Server) -> Context:
         "released": None,
         "folder": folder,
         "next_release": sign_off.next_release(folder),
-        "copies": () if server.project.is_several else job.COPIES,
+        "copies": () if server.project.is_several else project.COPIES,
         "will_be": _will_be_written(run),
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
@@ -422,7 +398,7 @@ async def release_screen(server: Server) -> Context:
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run))
     stated = Certificate(run.certificate)
-    signer = _signer(server, run)
+    signer, _ = sign_off.standing(server.project, run)
     open_fields = dossier.unanswered(stated, answered, profile)
     lacking = [
         {

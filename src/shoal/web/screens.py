@@ -8,13 +8,14 @@ from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
+from shoal.data.room import size_text
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY, asks_who
 from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.release import attackers
 from shoal.web import edits, pictures, policy_text, several, work
-from shoal.web.frame import FIELDS, frame, in_fields, looked_now, person_answered, size_text
+from shoal.web.frame import FIELDS, frame, in_fields, looked_now, person_answered
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server, but_k

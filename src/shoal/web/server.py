@@ -246,7 +246,7 @@ class Server:
         job.asked.pop("passphrase", None)
         # what is about to leave is what was signed off, and nobody has refused it since
         is_same = sign_off.is_copy(run, draft / run.data.name) and not self.stale_parts(run)
-        if job.state != "done" or not is_same or not sign_off.is_accepted(self.project, run):
+        if job.state != "done" or not is_same or not sign_off.standing(self.project, run)[0]:
             shutil.rmtree(draft, ignore_errors=True)
             if job.state == "done":
                 raise InputError(gettext("something was changed meanwhile"))

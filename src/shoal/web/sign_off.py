@@ -13,28 +13,40 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
+from shoal.attacks.beside.audit import (
+    Question,
+    ReleaseBeside,
+    ShownValues,
+    audit_together,
+    check_spelling,
+    stripped,
+)
+from shoal.attacks.beside.sources import LEAST_VALUES, least_values_of, values_of
+from shoal.auditor.linked.audit import has_exact_gaps
+from shoal.auditor.linked.reading import read_linked_tables
 from shoal.connectors.files import atomic_write
+from shoal.connectors.linked_tables import LinkedSource
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import BesideReport
 from shoal.data.language import gettext
+from shoal.data.linked import PEOPLE as OF_PEOPLE
 from shoal.data.regular_files import file_sha256
+from shoal.data.table import Table, as_text
 from shoal.data.warnings import GRAVE, PLAIN_SINGLES_OUT
 from shoal.errors import InputError
+from shoal.policy.binding.linked import read_linked, read_linked_release
+from shoal.policy.linked import attributes_of
 from shoal.policy.loading import tables_named_in
+from shoal.policy.problem import LinkedProblem
 from shoal.reports.attacks import ALL_PLAIN, must_be_accepted
 from shoal.web import policy_text
 from shoal.web.policy_text import Context, Entry, read, sha256, written
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, tables_in
-
-if TYPE_CHECKING:  # jobs alone import these
-    from shoal.attacks.beside.audit import ReleaseBeside
-    from shoal.connectors.linked_tables import LinkedSource
-    from shoal.data.certificate_shape import BesideReport
-    from shoal.policy.problem import LinkedProblem
-
 
 SIGNED, UNSIGNED = "signed.json", "unsigned.json"
 KNOWN_RELEASES = Path(".ui", "released")
@@ -165,12 +177,17 @@ def decisions(project: Project, run: Run) -> list[Context]:
     return [one for one in signed(run) if one["hashes"] == own]
 
 
-def is_accepted(project: Project, run: Run) -> bool:
-    """Whether the last decision over what is there now is to accept it, by another than who asked
-    for it where somebody did.
-    """
+def standing(project: Project, run: Run) -> tuple[str, str]:
+    """Who has accepted what is there now, by the last decision over it; and why nobody has."""
     found = decisions(project, run)
-    return bool(found) and found[-1]["decision"] == ACCEPT and not is_own(project, found[-1])
+    if not found and signed(run):
+        return "", gettext("something has changed since; sign off again")
+    if not found:
+        return "", gettext("not yet")
+    last = found[-1]
+    if last["decision"] != ACCEPT:
+        return "", gettext("refused")
+    return ("", gettext("by who asked for it")) if is_own(project, last) else (last["name"], "")
 
 
 def undoable(project: Project) -> Entry | None:
@@ -325,17 +342,6 @@ def in_tables(
 
     trace: which published row was which row of the original.
     """
-    import polars as pl
-
-    from shoal.attacks.beside.audit import ReleaseBeside, stripped
-    from shoal.attacks.beside.sources import LEAST_VALUES, least_values_of, values_of
-    from shoal.auditor.linked.audit import has_exact_gaps
-    from shoal.auditor.linked.reading import read_linked_tables
-    from shoal.data.linked import PEOPLE as OF_PEOPLE
-    from shoal.data.table import Table, as_text
-    from shoal.policy.binding.linked import read_linked, read_linked_release
-    from shoal.policy.linked import attributes_of
-
     published = read_linked_release(folder, problem).tables
     release = read_linked_tables(published, problem)
     people = read_linked(original, problem).tables[OF_PEOPLE].frame
@@ -403,8 +409,6 @@ def keep_ledger(place: Path, key: bytes, ledger: ReleaseBeside, draft: ReleaseBe
 
     Raises InputError where the people of one would be taken for others in the other.
     """
-    from shoal.attacks.beside.audit import check_spelling
-
     check_spelling([draft, ledger])
     assert ledger.token is not None
     names = {ledger.token(name): name for name in draft.subjects}
@@ -419,8 +423,6 @@ def unjudged(name: str) -> str:
 
 def kept(place: Path, what: str) -> ReleaseBeside:
     """What `keep` wrote. what: its name in findings."""
-    from shoal.attacks.beside.audit import ReleaseBeside, ShownValues
-
     with np.load(place, allow_pickle=False) as found:
         stated = json.loads(str(found["stated"]))
         texts = stated.pop("values")
@@ -466,8 +468,6 @@ def _names(place: Path, stamp: int) -> tuple[frozenset[bytes], str | None]:
 
 def judged_together(own: Path, others: list[Overlap]) -> BesideReport | None:
     """The `beside` part of a draft's certificate; None where no release shares people with it."""
-    from shoal.attacks.beside.audit import Question, audit_together
-
     if not others:
         return None
     releases = [kept(other.place, other.name) for other in others]

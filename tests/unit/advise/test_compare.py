@@ -3,15 +3,12 @@
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 import shoal as front_door
 from sample_policies import content_of
@@ -25,7 +22,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.attacks import interval_text
-from shoal.reports.comparison import COLOURS, HIGHEST, LOWEST, MARKERS, apart, in_lines, render
+from shoal.reports.comparison import COLOURS, MARKERS, render
 from shoal.reports.comparison_table import CLASSIFICATION, as_text, columns, faults, more_columns
 from shoal.samples import survey
 from unit.reports.test_report import Page
@@ -628,37 +625,6 @@ def test_more_methods_than_curves_are_named_and_stand_in_the_table(compared):
     chart = re.search(r"<svg [^>]*>.*?</svg>", page, re.DOTALL)[0]
     assert "number=6" in chart
     assert "number=7" not in chart
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.05, 0.2)), min_size=1, max_size=7))
-def test_names_at_the_ends_of_curves_keep_their_order_and_never_overlap(names):
-    wanted, heights = map(list, zip(*names, strict=True))
-    places = apart(wanted, heights)
-    order = sorted(range(len(names)), key=lambda i: wanted[i])
-    for low, high in pairwise(order):
-        assert places[high] - places[low] >= (heights[low] + heights[high]) / 2 - 1e-9
-    if len(names) == 1:
-        assert places == pytest.approx(wanted)
-    if sum(heights) < HIGHEST - LOWEST:
-        ends = [
-            (place - height / 2, place + height / 2)
-            for place, height in zip(places, heights, strict=True)
-        ]
-        assert all(LOWEST - 1e-9 <= low < high <= HIGHEST + 1e-9 for low, high in ends)
-
-
-def test_two_names_that_want_one_place_share_it():
-    assert apart([0.5, 0.5], [0.1, 0.1]) == pytest.approx([0.45, 0.55])
-    assert apart([0.1, 0.9], [0.1, 0.1]) == pytest.approx([0.1, 0.9])
-
-
-def test_a_long_name_is_cut_at_its_parameters():
-    assert in_lines("mondrian") == ["mondrian"]
-    assert in_lines("tcloseness:aim=spans:scale=range") == [
-        "tcloseness:",
-        "aim=spans:",
-        "scale=range",
-    ]
 
 
 def test_neither_page_nor_rows_hold_a_value_of_the_data(folder, shoal):

@@ -139,7 +139,7 @@ def test_of_exact_gaps_it_says_how_many_dates_may_be_known(judges, dates, tmp_pa
     assert "Known the number of rows of visits: everybody hides among at least 3." in lines
     (classes,) = (line for line in linked_lines(found) if " classes of " in line)
     assert "alike in all that is known of all tables, but for dates, 60 people" in classes
-    assert "known any 1 row of visits, dates aside: 0 people hide among fewer than 3" in {
+    assert "Known any 1 row of visits, dates aside: everybody hides among at least 3." in {
         *linked_lines(found)
     }
 
@@ -171,9 +171,9 @@ def test_of_rows_that_nobody_can_join_no_figure_says_that_people_hide_by_them(po
     for one in others:
         (line,) = one.lines
         assert line.startswith(f"Known rows of {one.name}: nobody can tell whose they are")
-    terminal = [line for line in linked_lines(done.certificate) if line.startswith("known ")]
-    assert [line for line in terminal if "hide among" in line] == [
-        "known their own cells: 0 people hide among fewer than 3"
+    terminal = [line for line in linked_lines(done.certificate) if line.startswith("Known ")]
+    assert [line for line in terminal if "among" in line] == [
+        "Known people's own cells: everybody hides among at least 3."
     ]
     assert len(terminal) == 1 + len(others)
 
