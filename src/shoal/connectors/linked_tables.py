@@ -109,10 +109,10 @@ class Catalogue:
 
 def catalogue(address: TableAddress) -> Catalogue:
     """What the schema of an address has, whatever table it names; raises InputError."""
-    with opened(address) as session:
-        parameters = (session.named(address).schema,) if address.kind == POSTGRESQL else ()
-        found = session.query(_TABLES[address.kind], parameters).rows()
-        keys = session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
+    with opened(address) as table:
+        parameters = (table.schema,) if address.kind == POSTGRESQL else ()
+        found = table.session.query(_TABLES[address.kind], parameters).rows()
+        keys = table.session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
     return Catalogue(
         [name for name, kind in found if name not in OWN and kind not in _VIEWS],
         [name for name, kind in found if kind in _VIEWS],

@@ -273,7 +273,7 @@ def test_what_the_database_holds_is_audited_not_what_was_sent(workplace, shoal, 
 
     def altered(draft: tables.TableDraft, frame: pl.DataFrame) -> None:
         sent(draft, frame)
-        draft.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row")
+        draft.table.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row")
 
     monkeypatch.setattr(tables.TableDraft, "write", altered)
     assert publish(shoal) == PromiseError.exit_status
@@ -363,8 +363,8 @@ def test_a_release_that_somebody_changed_does_not_give_way():
 def test_views_and_triggers_of_others_call_nothing_unsafe(tmp_path):
     path = tmp_path / "d.db"
     sqlite3.connect(path).close()
-    with opened(parse_address(f"sqlite:///{path}?table=t")) as session:
-        assert session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    with opened(parse_address(f"sqlite:///{path}?table=t")) as table:
+        assert table.session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 
 def test_names_that_sqlite_takes_for_one_are_refused():

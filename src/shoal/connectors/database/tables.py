@@ -20,7 +20,14 @@ from polars import selectors
 
 from shoal.connectors import delimited
 from shoal.connectors.database import session as sql
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
+from shoal.connectors.database.session import (
+    KEEPING,
+    DatabaseRefusal,
+    KeptList,
+    OpenTable,
+    Session,
+    SqlColumn,
+)
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.location import (
     CERTIFICATES,
@@ -39,73 +46,70 @@ EVERY = "*"
 """What `order` names all columns by."""
 _TYPES: dict[object, str] = {pl.Int64: "bigint", pl.Float64: "double precision", pl.Date: "date"}
 """What a column of a release is in SQL; all others are text."""
-_ABOUT = ("name", "sha256", "certificate", "created")
+_PROOFS = KeptList(
+    CERTIFICATES, dict.fromkeys(("name", "sha256", "certificate", "created"), "text")
+)
 
 
 def certificate_of(address: TableAddress) -> bytes | None:
     """The certificate that stands in the database beside a release; None where there is none."""
-    with opened(address) as session:
-        _, stored = _certified(session, session.named(address))
+    with opened(address) as table:
+        _, stored = _certified(table)
     return None if stored is None else stored.encode()
 
 
-def _certified(session: Session, table: TableName) -> tuple[str | None, str | None]:
+def _certified(table: OpenTable) -> tuple[str | None, str | None]:
     """The hash and the certificate of a release; None where there are none."""
-    line = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
-    return (None, None) if line is None else (line[0], line[1])
+    sha256, certificate, _ = _PROOFS.line(table) or (None, None, None)
+    return sha256, certificate
 
 
-def rows_of_table(
-    session: Session, address: TableAddress, table: TableName, reading: Reading = AS_FOUND
-) -> tuple[pl.DataFrame, str]:
+def rows_of_table(table: OpenTable, reading: Reading = AS_FOUND) -> tuple[pl.DataFrame, str]:
     """The cells of a table as text, in its order, and their hash; raises InputError.
 
     reading: which columns are needed; of others, cells of any type are some text.
     """
-    columns = session.columns(table)
+    columns, where = table.columns, table.address.where
     if not columns:
-        session.lacking(table, ["SELECT"])  # refuses a schema that is not there
+        table.session.lacking(table, ["SELECT"])  # refuses a schema that is not there
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
-        raise InputError(f"{address.where}: there is no such table{hint}")
+        raise InputError(f"{where}: there is no such table{hint}")
     names = [column.name for column in columns]
-    InputError.raise_for(names_like_patterns(names, f"{address.where}: "))
+    InputError.raise_for(names_like_patterns(names, f"{where}: "))
     columns = [column if reading.needs(column.name) else column.of_any_type for column in columns]
     odd = [
         f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
     ]
     if odd:
         raise InputError(
-            f"{address.where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
+            f"{where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
             " that drops the column (role: drop)"
         )
-    sql.require_rights(session, {table: ["SELECT"]})
-    order = _order(session, address, table, columns)
-    by = ", ".join(order.values())
-    frame = sql.rows_as_text(session, table, columns, f"ORDER BY {by}")
+    table.require_rights(["SELECT"])
+    order = _order(table, columns)
+    frame = table.rows_as_text(columns, f"ORDER BY {', '.join(order.values())}")
     if ROW in names:
-        _check_numbers(frame, address)
+        _check_numbers(frame, table.address)
         frame = frame.drop(ROW)
     elif order.keys() < set(names):
-        _check_order(frame.select(order.keys()), address)
+        _check_order(frame.select(order.keys()), table.address)
     return frame, rows_sha256(frame)
 
 
-def _order(
-    session: Session, address: TableAddress, table: TableName, columns: list[SqlColumn]
-) -> dict[str, str]:
+def _order(table: OpenTable, columns: list[SqlColumn]) -> dict[str, str]:
     """The columns that a table is sorted by, with SQL: all, if nothing tells its rows apart."""
     by_name = {column.name: column.in_order for column in columns}
     if ROW in by_name:
         return {ROW: by_name[ROW]}
-    key = session.key(table)
-    names = list(address.order) or key or [EVERY]
+    key = table.session.key(table)
+    names = list(table.address.order) or key or [EVERY]
     if names == [EVERY]:
         return by_name
     hidden = {name: sql.cell_of(name) for name in key}
     unknown = [name for name in names if name not in hidden | by_name]
     if unknown:
         raise InputError(
-            f"{address.where}: 'order' names column '{unknown[0]}', which is not there;"
+            f"{table.address.where}: 'order' names column '{unknown[0]}', which is not there;"
             " name columns that tell its rows apart, or say order=* for all of them"
         )
     return {name: (hidden | by_name)[name] for name in names}
@@ -144,35 +148,33 @@ def _check_numbers(frame: pl.DataFrame, address: TableAddress) -> None:
 
 @dataclass
 class TableDraft:
-    """A release in an open transaction. table: its name afterwards. unnamed: until then."""
+    """A release in an open transaction. table: as it is afterwards. unnamed: until then."""
 
-    session: Session
-    address: TableAddress
-    table: TableName
-    unnamed: TableName
+    table: OpenTable
+    unnamed: OpenTable
     sha256: str = ""
     certificate: str = ""
 
     def write(self, frame: pl.DataFrame) -> None:
         """Puts all records; whatever is neither number nor day as text."""
-        InputError.raise_for(column_findings(self.session, frame.columns))
+        InputError.raise_for(column_findings(self.table.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
         frame = delimited.with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
-        create_release(self.session, self.unnamed, frame.schema)
-        self.session.insert(self.unnamed, numbered(frame))
+        create_release(self.unnamed, frame.schema)
+        self.unnamed.session.insert(self.unnamed, numbered(frame))
 
     def read(self) -> tuple[pl.DataFrame, str]:
-        frame, self.sha256 = rows_of_table(self.session, self.address, self.unnamed)
+        frame, self.sha256 = rows_of_table(self.unnamed)
         return frame, self.sha256
 
     def certify(self, certificate: str) -> None:
         """Gives the table its name, and puts the certificate beside it."""
         self.certificate = certificate
-        run = self.session.execute
-        if self.session.columns(self.table):
+        run = self.table.session.execute
+        if self.table.columns:
             run(f"DROP TABLE {self.table.quoted}")
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {sql.quoted(self.table.name)}")
-        keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
+        keep_certificate(self.table, self.sha256, certificate)
 
 
 def column_findings(session: Session, names: Sequence[str]) -> list[str]:
@@ -183,12 +185,12 @@ def column_findings(session: Session, names: Sequence[str]) -> list[str]:
     return [f"column {finding}" for finding in findings]
 
 
-def create_release(session: Session, table: TableName, types: Mapping[str, object]) -> None:
+def create_release(table: OpenTable, types: Mapping[str, object]) -> None:
     """An empty table for a release, its rows numbered. types: of its columns."""
     cells = ", ".join(
         f"{sql.quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items()
     )
-    session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {cells})")
+    table.session.execute(f"CREATE TABLE {table.quoted} ({ROW} {table.session.numbers}, {cells})")
 
 
 def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
@@ -197,30 +199,27 @@ def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
     return frame.clone().insert_column(0, numbers.alias(ROW))
 
 
-def keep_certificate(
-    session: Session, address: TableAddress, table: TableName, sha256: str, certificate: str
-) -> None:
+def keep_certificate(table: OpenTable, sha256: str, certificate: str) -> None:
     """Puts a certificate into the table of certificates, in place of an earlier one.
 
     Raises InputError where triggers or rules of the database make something else of the
     certificate, or of the rows that it was made for.
     """
-    line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
-    sql.keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
-    session.run_deferred()
-    found = rows_of_table(session, address, table)[1], _certified(session, table)[1]
+    _PROOFS.put(table, sha256, certificate, str(json.loads(certificate).get("date")))
+    table.session.run_deferred()
+    found = rows_of_table(table)[1], _certified(table)[1]
     if found != (sha256, certificate):
         raise InputError(
-            f"output '{address.shown}': the database itself changed the release or its"
+            f"output '{table.address.shown}': the database itself changed the release or its"
             f" certificate after the audit; remove the trigger or rule of '{CERTIFICATES}'"
         )
 
 
 def check_releases(addresses: Sequence[TableAddress], replace: bool) -> None:
     """Raises InputError where no release can be put into tables of one database."""
-    with opened(addresses[0], writing=True) as session:
+    with opened(addresses[0], writing=True) as first:
         for address in addresses:
-            _check_target(session, address, session.named(address), replace)
+            _check_target(OpenTable.of(first.session, address), replace)
 
 
 @contextmanager
@@ -230,46 +229,44 @@ def table_drafts(addresses: Sequence[TableAddress], replace: bool) -> Iterator[l
 
     replace: whether earlier releases of these names give way; no other table ever does.
     """
-    with opened(addresses[0], writing=True) as session:
+    with opened(addresses[0], writing=True) as first:
         drafts = []
         for address in addresses:
-            table = session.named(address)
-            _check_target(session, address, table, replace)
+            table = OpenTable.of(first.session, address)
+            _check_target(table, replace)
             unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
-            drafts.append(TableDraft(session, address, table, unnamed))
+            drafts.append(TableDraft(table, unnamed))
         yield drafts
         _commit(drafts[0])
 
 
-def _check_target(session: Session, address: TableAddress, table: TableName, replace: bool) -> None:
-    require_whole(address)
-    where = f"output '{address.shown}'"
-    wrong = target_findings(session, table)
+def _check_target(table: OpenTable, replace: bool) -> None:
+    require_whole(table.address)
+    where = f"output '{table.address.shown}'"
+    wrong = target_findings(table)
     if wrong:
         raise InputError(f"{where}: {wrong[0]}")
-    columns = session.columns(table)
+    columns = table.columns
     replaced = ("OWNERSHIP", "SELECT") if columns and replace else ()
-    sql.require_rights(
-        session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): sql.KEEPING}
-    )
+    table.require_rights(("CREATE", *replaced), **{CERTIFICATES: KEEPING})
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)
-    sha256, certificate = _certified(session, table)
+    sha256, certificate = _certified(table)
     if not is_release or certificate is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
         raise is_taken(where, "table")
-    if not _has_hash(session, address, table, sha256):
+    if not _has_hash(table, sha256):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
             " if nobody needs it, or name a new table"
         )
 
 
-def target_findings(session: Session, table: TableName) -> list[str]:
+def target_findings(table: OpenTable) -> list[str]:
     """Why no release can have this name."""
-    findings = session.name_findings([table.name])
+    findings = table.session.name_findings([table.name])
     own = {
         CERTIFICATES: "certificates",
         STREAMS: "the steps of streams",
@@ -285,25 +282,23 @@ def taken_finding(is_there: bool, kept: str, owner: str) -> str:
     return f"is gone, but '{kept}' still lists it; delete its lines there, or name a new table"
 
 
-def _has_hash(
-    session: Session, address: TableAddress, table: TableName, sha256: str | None
-) -> bool:
+def _has_hash(table: OpenTable, sha256: str | None) -> bool:
     try:
-        return rows_of_table(session, address, table)[1] == sha256
+        return rows_of_table(table)[1] == sha256
     except InputError:
         return False
 
 
 def _commit(draft: TableDraft) -> None:
     try:
-        draft.session.commit()
+        draft.table.session.commit()
     except DatabaseRefusal as refused:
         if not refused.is_lost:
             raise
         if _is_there(draft):
             return
         raise refused.as_error(
-            f"output '{draft.address.shown}': the connection was lost at the commit, and the"
+            f"output '{draft.table.address.shown}': the connection was lost at the commit, and the"
             " release is not there; run again"
         ) from None
 
@@ -311,11 +306,11 @@ def _commit(draft: TableDraft) -> None:
 def _is_there(draft: TableDraft) -> bool:
     """Whether the certificate was committed though nobody said so; by it, the release was, too."""
     try:
-        stored = certificate_of(draft.address)
+        stored = certificate_of(draft.table.address)
     except (InputError, PartyError):
         raise PartyError(
-            f"output '{draft.address.shown}': the connection was lost at the commit, and the server"
-            " does not answer; look with 'shoal verify' whether the release is there"
+            f"output '{draft.table.address.shown}': the connection was lost at the commit, and the"
+            " server does not answer; look with 'shoal verify' whether the release is there"
         ) from None
     return stored == draft.certificate.encode()
 
@@ -342,7 +337,7 @@ def _cell(name: str) -> pl.Expr:
     return pl.concat_str([length, pl.lit(":"), cell, pl.lit(",")]).fill_null("-,")
 
 
-# A session with the database that an address names.
+# A transaction with the database that an address names.
 
 
 class _Snapshot(ExitStack):
@@ -376,17 +371,19 @@ def one_snapshot() -> Iterator[None]:
 
 
 @contextmanager
-def opened(address: TableAddress, writing: bool = False) -> Iterator[Session]:
-    """A session, rolled back at the end unless it was committed; refusals become InputErrors, and
-    the loss of a server a PartyError. In `one_snapshot`, those that read one database share one.
+def opened(address: TableAddress, writing: bool = False) -> Iterator[OpenTable]:
+    """A table in a transaction, rolled back at the end unless it was committed; refusals become
+    InputErrors, and the loss of a server a PartyError. In `one_snapshot`, those that read one
+    database share one.
     """
     snapshot = None if writing else _snapshot.get()
     try:
-        if snapshot is not None:
-            yield snapshot.session(address)
-            return
-        with _connected(address, writing) as session:
-            yield session
+        with ExitStack() as own:
+            if snapshot is None:
+                session = own.enter_context(_connected(address, writing))
+            else:
+                session = snapshot.session(address)
+            yield OpenTable.of(session, address)
     except DatabaseRefusal as refused:
         raise refused.as_error(f"{address.where}: {refused.args[0]}") from None
 
