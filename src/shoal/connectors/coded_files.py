@@ -71,9 +71,9 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
 
 def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) -> SourceFile:
     if kind.is_parquet:
+        nans = Counter[str]()
         with cores.beside(files.file_sha256, path) as hashed:
-            require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
-            table, nans = _read_parquet(path, reading, room)
+            table = _read_parquet(path, reading, room, nans)
             return SourceFile(table, hashed(), remarks=warnings.nan_remarks(nans))
     if not regular_files.is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
@@ -171,23 +171,28 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _read_parquet(
-    path: str | Path, reading: Reading, room: Room
-) -> tuple[CodedTable, Counter[str]]:
-    """The table, and how many cells are NaN, by column."""
-    nans = Counter[str]()
+def _read_parquet(path: str | Path, reading: Reading, room: Room, nans: Counter[str]) -> CodedTable:
+    """The table. nans: counts the cells that are NaN, by column."""
     with table_errors(path, PARQUET, f"file '{path}'"):
         schema = dict(pl.read_parquet_schema(path))
-        plain(without_records(schema), f"file '{path}'")
         growing = GrowingTable(schema, room)
         dtypes = growing.dtypes()
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
+        for frame in _of_parquet(path, reading, nans):
+            growing.add(delimited.with_moments_as_text(frame).select(texts))
+    return growing.table()
+
+
+def _of_parquet(path: str | Path, reading: Reading, nans: Counter[str]) -> Iterator[pl.DataFrame]:
+    """The records of a file, some at a time. nans: as of `_read_parquet`."""
+    where = f"file '{path}'"
+    with table_errors(path, PARQUET, where):
+        require_unfolded([path], PARQUET, where, reading.unpacked)
+        plain(without_records(pl.read_parquet_schema(path)), where)
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
             nans += nan_counts(frame, reading)
-            frame = delimited.with_moments_as_text(plain(frame, f"file '{path}'"))
-            growing.add(frame.select(texts))
-    return growing.table(), nans
+            yield plain(frame, where)
 
 
 def write_blocks(
@@ -241,7 +246,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
     try:
         if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
-                frame, rows = _every(_of_parquet(path), every)
+                frame, rows = _every(_of_parquet(path, reading, Counter()), every)
                 return SourceFile(Table(frame), hashed()), rows
         if not kind.is_delimited or regular_files.is_packed(path):
             raise InputError(
@@ -274,14 +279,6 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
     if not rows:
         raise InputError("file: holds no records; publish a table with at least k people")
     return pl.concat(kept), rows
-
-
-def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    with table_errors(path, PARQUET, f"file '{path}'"):
-        require_unfolded([path], ".parquet", f"file '{path}'")
-        plain(without_records(pl.read_parquet_schema(path)), f"file '{path}'")
-        scanned = pl.scan_parquet(path, glob=False, low_memory=True)
-        yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
 
 
 # Folders of Parquet files, read and written by many processes: a file is a task.

@@ -44,14 +44,7 @@ def read(
     allow_empty: whether a header without records is a table, too. A folder, or a pattern such as
     `part-*.parquet`, is one table in several Parquet files.
     """
-    place = Location(path)
-    kind = place.kind_to_read
-    if place.is_standard:
-        content = sys.stdin.buffer.read()
-        digest = hashlib.sha256(content).hexdigest()
-        source = _parsed(Asked(content, path, categorical, reading), kind, digest)
-    else:
-        source = read_as(path, kind, categorical, reading)
+    source = read_as(path, None, categorical, reading)
     if not source.table.records and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
@@ -70,13 +63,13 @@ def read_as(
 
         frame, digest, nans = read_table(place.address, reading)
         return SourceFile(Table(frame), digest, remarks=warnings.nan_remarks(nans))
+    kind = place.kind_to_read if kind is None else formats.format_of(kind)
     if place.is_many:
         return _read_parts(path, reading)
-    kind = place.kind if kind is None else formats.format_of(kind)
     regular_files.require_regular(path, "file", or_pipe=kind.is_text)
     try:
-        if regular_files.is_pipe(path):  # can be read only once
-            piped = Path(path).read_bytes()
+        if place.is_standard or regular_files.is_pipe(path):  # can be read only once
+            piped = sys.stdin.buffer.read() if place.is_standard else Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
             return _parsed(Asked(piped, str(path), categorical, reading), kind, digest)
         with regular_files.unchanged(path), cores.beside(file_sha256, path) as hashed:
