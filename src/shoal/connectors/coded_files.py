@@ -309,13 +309,14 @@ def read_spread(path: str | Path, room: SharedRoom, unpacked: int | None = None)
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     reading = replace(AS_FOUND, unpacked=unpacked)
     found = room.each(partial(_read_part, room.limit, reading), parts)
-    hashes = [source.sha256 for source in found]
-    parquet_parts.check_named(path, parts, hashes)
+    each = zip(parts, found, strict=True)
+    parts = [replace(part, sha256=source.sha256) for part, source in each]
+    parquet_parts.check_named(path, parts)
     tables = [cast(CodedTable, source.table) for source in found]
     schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
     parquet_parts.check_alike(schemas, parts)
     whole = _joined(tables, parts, room)
-    digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
+    digest = parquet_parts.digest(parts) if many else parts[0].sha256
     return SourceFile(whole, digest)
 
 

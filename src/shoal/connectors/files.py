@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -87,14 +87,14 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
         with ExitStack() as kept:
             for part in parts:
                 kept.enter_context(regular_files.unchanged(part.path))
-            hashes = parquet_parts.hashes(parts)
-            parquet_parts.check_named(path, parts, hashes)
+            parts = parquet_parts.hashed(parts)
+            parquet_parts.check_named(path, parts)
             most = [part.path for part in parts]
             typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             read = [parquet_arrow.read_columns(str(part.path), PARQUET, reading) for part in parts]
-        digest = parquet_parts.digest(parts, hashes)
         table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
         remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
+        digest = parquet_parts.digest(parts)
         return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
     except OSError as failed:
         raise unreadable(path, failed) from None
@@ -157,7 +157,7 @@ def table_sha256(path: str | Path) -> str:
         except RowsChanged as changed:
             return changed.sha256
     if place.is_many:
-        return parquet_parts.digest(parquet_parts.parts_of(path))
+        return parquet_parts.digest(parquet_parts.hashed(parquet_parts.parts_of(path)))
     return file_sha256(path)
 
 
@@ -234,6 +234,25 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def open_to_readers(folder: Path) -> None:
+    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
+    mask = umask()
+    folder.chmod(0o777 & ~mask)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def move_into_place(
+    draft: Path, place: Path, exchange: Callable[[Path, Path], None] | None = None
+) -> None:
+    """All of a folder on disk, then there by one rename or exchange, then that on disk."""
+    for path in draft.rglob("*"):
+        regular_files.sync(path)
+    regular_files.sync(draft)
+    (exchange or os.rename)(draft, place)
+    regular_files.sync(place.parent)
 
 
 def _copy_to_standard_output(draft: Path) -> None:

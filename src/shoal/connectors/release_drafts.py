@@ -21,7 +21,6 @@ from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.numbers import PLAIN, Notation
-from shoal.data.regular_files import sync
 from shoal.data.schema import Render
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -204,22 +203,20 @@ def write_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | Non
 
 def listed_files(draft: Path) -> list[dict[str, str | int]]:
     """What the manifest says of every file: name, records, bytes and hash."""
-    parts = parquet_parts.parts_of(draft)
     return [
         {
             "name": part.name,
             "records": pl.scan_parquet(part.path).select(pl.len()).collect().item(),
             "bytes": part.path.stat().st_size,
-            "sha256": sha256,
+            "sha256": part.sha256,
         }
-        for part, sha256 in zip(parts, parquet_parts.hashes(parts), strict=True)
+        for part in parquet_parts.hashed(parquet_parts.parts_of(draft))
     ]
 
 
 def _require_named(folder: Path) -> None:
     """Raises InputError where a folder does not hold just the files that its manifest names."""
-    parts = parquet_parts.parts_of(folder)
-    parquet_parts.check_named(folder, parts, parquet_parts.hashes(parts))
+    parquet_parts.check_named(folder, parquet_parts.hashed(parquet_parts.parts_of(folder)))
 
 
 @dataclass(frozen=True)
@@ -272,17 +269,9 @@ def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> No
 
 def _take_place(draft: Path, target: Path, output_path: str) -> None:
     try:
-        mask = files.umask()
-        for path in sorted(draft.iterdir()):
-            path.chmod(0o666 & ~mask)
-            sync(path)
-        sync(draft)
-        draft.chmod(0o777 & ~mask)
-        if target.is_dir() and any(target.iterdir()):
-            _exchange(draft, target)
-        else:
-            os.rename(draft, target)
-        sync(target.parent)
+        files.open_to_readers(draft)
+        has_earlier = target.is_dir() and any(target.iterdir())
+        files.move_into_place(draft, target, _exchange if has_earlier else None)
     except OSError as failed:
         raise InputError(
             f"output '{output_path}': writing failed"

@@ -40,7 +40,7 @@ from typing import IO
 
 import numpy as np
 
-from shoal.connectors.files import umask
+from shoal.connectors.files import move_into_place, open_to_readers
 from shoal.connectors.ledger import layout, verify
 from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
 from shoal.connectors.ledger.layout import COUNTERFEITS as COUNTERFEITS
@@ -435,26 +435,6 @@ def _mapped(path: Path) -> np.ndarray | None:
         return np.memmap(path, dtype="<u8", mode="r") if path.is_file() else None
     except (OSError, ValueError):
         return None
-
-
-# Drafts become parts of the ledger.
-
-
-def open_to_readers(folder: Path) -> None:
-    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
-    mask = umask()
-    folder.chmod(0o777 & ~mask)
-    for path in folder.rglob("*"):
-        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
-
-
-def move_into_place(draft: Path, place: Path) -> None:
-    """All of a folder on disk, then there by one rename, then the rename on disk."""
-    for path in draft.rglob("*"):
-        sync(path)
-    sync(draft)
-    os.rename(draft, place)
-    sync(place.parent)
 
 
 @contextmanager
