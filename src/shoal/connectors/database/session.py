@@ -113,8 +113,9 @@ class Session(Protocol):
 
     def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
         """Which rights the user lacks, as SQL names them: of these on a table that is there
-        (`OWNERSHIP`, too), or to make one that is not.
+        (`OWNERSHIP`, too), or to make one that is not. Whoever writes a file has all of them.
         """
+        return []
 
     def execute(self, sql: str, parameters: Sequence[str] = ()) -> None:
         """Runs a statement; parameters stand in it as $1, $2."""
@@ -123,7 +124,10 @@ class Session(Protocol):
         """All rows of a SELECT of text; its columns have any names."""
 
     def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
-        """How many cells of these columns of numbers are NaN, which is read as no value."""
+        """How many cells of these columns of numbers are NaN, which is read as no value; nothing
+        where NULL itself is kept in its place.
+        """
+        return {}
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
