@@ -42,7 +42,7 @@ from shoal.data.coded_table import (
 )
 from shoal.data.room import Room, SharedRoom, blocks, needs_whole, new_file, spooled
 from shoal.data.table import Column, Table
-from shoal.errors import InputError, library_errors_as
+from shoal.errors import InputError
 
 PARQUET_ROWS = 1 << 17
 """Records of a Parquet file that are held at once, beside what decoding them takes."""
@@ -101,62 +101,23 @@ def _unpacked(path: str | Path, room: Room, allowed: int | None) -> Iterator[Pat
 def _read_delimited(
     content: Path, path: str, kind: str, reading: Reading, room: Room
 ) -> SourceFile:
-    beginning = delimited.begin(content, path, kind, reading)
-    dialect, header = beginning.dialect, beginning.header
-    if beginning.above or dialect.encoding != UTF8 or isinstance(beginning.content, bytes):
+    text = delimited.begin(content, path, kind, reading)
+    dialect, header = text.dialect, text.header
+    if text.above or dialect.encoding != UTF8 or isinstance(text.content, bytes):
         raise needs_whole(f"'{path}': text in {dialect.encoding}, or below a title, is read")
     limit = room.limit or PIECE * 32
     pieces = Pieces(content, min(PIECE, max(limit // 32, 1)), path=path)
     growing = GrowingTable({name: pl.String() for name in header}, room)
-    for frame in frames_of(pieces, beginning, list(growing.dtypes().values())):
+    for frame in _frames_of(pieces, text, list(growing.dtypes().values())):
         growing.add(frame)
     return SourceFile(growing.table(), pieces.sha256, dialect)
 
 
-def frames_of(
-    pieces: Pieces, beginning: delimited.Beginning, dtypes: Sequence[pl.DataType]
+def _frames_of(
+    pieces: Pieces, text: delimited.BegunText, dtypes: Sequence[pl.DataType]
 ) -> Iterator[pl.DataFrame]:
-    """The records of a delimited text, piece by piece; raises InputError where it is wrong.
-
-    dtypes: of the columns, in their order.
-    """
-    separator, header = beginning.dialect.delimiter, beginning.header
-    content, path = pieces.content, pieces.path
-    begun = 0
-    blank: np.ndarray | None = None
-
-    def blank_rows() -> np.ndarray:
-        """The rows of the whole text that are blank lines; raises InputError where it is wrong."""
-        delimited.check_quotes(content, path, separator)
-        delimited.check_encoding(content, path)
-        rows = delimited.check_rows(content, path, separator, len(header))
-        return np.array(rows, dtype=np.int64)
-
-    for piece in _ahead(iter(pieces)):
-        try:
-            if b'"' in piece:
-                delimited.check_quotes(pieces.head + piece, path, separator)
-            with library_errors_as("is not a table"):
-                frame = pl.read_csv(
-                    pieces.head + piece,
-                    separator=separator,
-                    infer_schema=False,
-                    schema_overrides=list(dtypes),
-                    low_memory=True,
-                )
-        except InputError:  # about a piece, whose rows have other numbers
-            blank_rows()
-            raise delimited.unreadable(path) from None
-        delimited.name_columns(frame, header, path)
-        start = begun
-        begun += frame.height
-        # rows are looked at one by one only where a cell may be missing
-        if frame.height and frame[frame.columns[-1]].null_count():
-            blank = blank_rows() if blank is None else blank
-            if len(header) > 1:
-                here = blank[(blank >= start) & (blank < begun)]
-                frame = delimited.without_rows(frame, here - start)
-        yield frame
+    """The records of a delimited text, piece by piece. dtypes: of the columns, in their order."""
+    return text.frames((pieces.head + piece for piece in _ahead(iter(pieces))), dtypes)
 
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -253,16 +214,16 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
                 " and Parquet are sampled; convert it"
             )
-        beginning = delimited.begin(Path(path), path, kind, reading)
-        if beginning.above or beginning.dialect.encoding != UTF8:
+        text = delimited.begin(Path(path), path, kind, reading)
+        if text.above or text.dialect.encoding != UTF8:
             raise InputError(
                 f"file '{path}': is too large to be read as a whole; write it as UTF-8 text without"
                 " a title, or as Parquet"
             )
         pieces = Pieces(Path(path), PIECE, path=path)
-        texts = [pl.String()] * len(beginning.header)
-        frame, rows = _every(frames_of(pieces, beginning, texts), every)
-        return SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows
+        texts = [pl.String()] * len(text.header)
+        frame, rows = _every(_frames_of(pieces, text, texts), every)
+        return SourceFile(Table(frame), pieces.sha256, text.dialect), rows
     except OSError as failed:
         raise files.unreadable(path, failed) from None
 
