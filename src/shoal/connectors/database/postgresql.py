@@ -272,12 +272,9 @@ class PostgresSession:
                 "a cell holds the character NUL, which PostgreSQL does not accept"
             )
         with _in_our_words():
-            for first in range(0, frame.height, BATCH):
+            for rows in frame.iter_slices(BATCH):
                 self.cursor.adbc_ingest(
-                    table.name,
-                    frame.slice(first, BATCH),
-                    mode="append",
-                    db_schema_name=table.schema,
+                    table.name, rows, mode="append", db_schema_name=table.schema
                 )
 
     def run_deferred(self) -> None:

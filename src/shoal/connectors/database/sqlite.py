@@ -171,8 +171,7 @@ class SqliteSession(Session):
         places = ", ".join("?" * frame.width)
         sql = f"INSERT INTO {table.quoted} ({names}) VALUES ({places})"
         with _in_our_words():
-            for first in range(0, frame.height, BATCH):
-                rows = frame.slice(first, BATCH).with_columns(selectors.date().cast(pl.String))
+            for rows in frame.with_columns(selectors.date().cast(pl.String)).iter_slices(BATCH):
                 self.connection.executemany(sql, rows.rows())
 
     def run_deferred(self) -> None:

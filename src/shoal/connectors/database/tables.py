@@ -324,9 +324,9 @@ def _is_there(draft: TableDraft) -> bool:
 def rows_sha256(frame: pl.DataFrame) -> str:
     names = "".join(f"{len(name.encode())}:{name}," for name in frame.columns)
     digest = hashlib.sha256(f"{names}\n".encode())
-    for first in range(0, frame.height, sql.BATCH):
-        cells = [_cell(name) for name in frame.columns]
-        lines = frame.slice(first, sql.BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
+    cells = [_cell(name) for name in frame.columns]
+    for rows in frame.iter_slices(sql.BATCH):
+        lines = rows.select(pl.concat_str([*cells, pl.lit("\n")]))
         digest.update(str(lines.to_series().str.join("").item()).encode())
     return digest.hexdigest()
 
