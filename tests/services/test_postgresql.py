@@ -20,9 +20,9 @@ from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened
-from shoal.connectors.dialect import Reading
+from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.linked_tables import ForeignKey, table_places
-from shoal.connectors.location import parse_address
+from shoal.connectors.location import Location, parse_address
 from shoal.connectors.outputs import certificate_beside
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked, read_linked
@@ -56,9 +56,9 @@ def pg(running: Server):
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_drafts([parse_address(address)], replace) as (draft,):
-        draft.write(frame)
-        _, digest = draft.read()
+    with tables.table_drafts([Location(address)], replace) as (draft,):
+        draft.write(frame, Dialect())
+        digest = draft.read((), AS_FOUND).sha256
         draft.certify(PROOF)
     return digest
 
@@ -285,8 +285,8 @@ def test_what_the_database_holds_is_audited_and_a_broken_promise_is_rolled_back(
 ):
     sent = tables.TableDraft.write
 
-    def altered(draft: tables.TableDraft, frame: pl.DataFrame) -> None:
-        sent(draft, frame)
+    def altered(draft: tables.TableDraft, *given) -> None:
+        sent(draft, *given)
         draft.table.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row::text")
 
     monkeypatch.setattr(tables.TableDraft, "write", altered)
@@ -349,9 +349,9 @@ def test_a_primary_key_that_heirs_repeat_orders_nothing(pg):
 
 def test_others_see_the_old_release_until_the_commit(pg):
     write(CELLS, pg.url("t"))
-    with tables.table_drafts([parse_address(pg.url("t"))], replace=True) as (draft,):
-        draft.write(CELLS.head(2))
-        draft.read()
+    with tables.table_drafts([Location(pg.url("t"))], replace=True) as (draft,):
+        draft.write(CELLS.head(2), Dialect())
+        draft.read((), AS_FOUND)
         assert pg.tables() == {"t", "shoal_certificates"}
         assert files.read(pg.url("t")).frame.equals(CELLS)
         draft.certify(PROOF)
@@ -390,9 +390,9 @@ def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkey
 
 def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
     def slowly() -> None:
-        with tables.table_drafts([parse_address(pg.url("t"))], replace=False) as (slow,):
-            slow.write(CELLS)
-            slow.read()
+        with tables.table_drafts([Location(pg.url("t"))], replace=False) as (slow,):
+            slow.write(CELLS, Dialect())
+            slow.read((), AS_FOUND)
             write(CELLS.head(1), pg.url("t"))
             slow.certify(PROOF)
 

@@ -61,8 +61,7 @@ def read_as(
     if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        frame, digest, nans = read_table(place.address, reading)
-        return SourceFile(Table(frame), digest, remarks=warnings.nan_remarks(nans))
+        return read_table(place.address, reading)
     kind = place.kind_to_read if kind is None else formats.format_of(kind)
     if place.is_many:
         return _read_parts(path, reading)

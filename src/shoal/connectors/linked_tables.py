@@ -337,9 +337,8 @@ class LinkedOutput:
             release_drafts.check_target(self.place, replace, OF_TABLES)
 
     def _check_database(self, replace: bool) -> None:
-        addresses = [name.address for name in self.names.values()]
-        check_releases(addresses, replace)
-        first = addresses[0]
+        check_releases([*self.names.values()], replace)
+        first = self.kind.address
         if first.kind == SQLITE and not Path(first.location).exists():
             return
         others = {*catalogue(first).tables} - {*self.tables}
@@ -353,10 +352,8 @@ class LinkedOutput:
     def draft(self, replace: bool) -> Iterator[LinkedDraft]:
         """A draft that is committed if the block succeeds, else removed with all that it held."""
         if self.place.is_table:
-            places = list(self.names.values())
-            with table_drafts([place.address for place in places], replace) as tables:
-                each = zip(self.tables, places, tables, strict=True)
-                drafts = {n: release_drafts.DatabaseDraft(Path(p), p, t) for n, p, t in each}
+            with table_drafts([*self.names.values()], replace) as tables:
+                drafts = dict(zip(self.tables, tables, strict=True))
                 yield LinkedDraft(
                     drafts, partial(_write_each, drafts), partial(_certify_each, drafts)
                 )
@@ -401,7 +398,7 @@ def _write_book(book: Path, frames: Mapping[str, pl.DataFrame], _: Dialect) -> N
         workbooks.write(frames, file)
 
 
-@dataclass(frozen=True)
+@dataclass
 class SheetDraft(release_drafts.WrittenDraft):
     """A sheet of a workbook."""
 

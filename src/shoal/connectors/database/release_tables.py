@@ -33,8 +33,11 @@ from shoal.connectors.database import session as sql
 from shoal.connectors.database import tables
 from shoal.connectors.database.session import DatabaseRefusal, KeptList, OpenTable, SqlColumn
 from shoal.connectors.database.tables import opened
+from shoal.connectors.formats import SourceFile
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.location import RELEASES, TableAddress, require_whole
+from shoal.data.table import Table
+from shoal.data.warnings import nan_remarks
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
 _NUMBERS, _TEXTS = ("release", "since", "rows"), ("certificate", "created")
@@ -250,12 +253,10 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 # Reading
 
 
-def read_table(
-    address: TableAddress, reading: dialect.Reading
-) -> tuple[pl.DataFrame, str, Mapping[str, int]]:
-    """The cells of a table, the hash of their texts, and how many cells are NaN, by column; raises
-    InputError. reading: what is needed, and which mark other numbers have as text. Whole numbers
-    and days are such where their columns are declared so; all else is text.
+def read_table(address: TableAddress, reading: dialect.Reading) -> SourceFile:
+    """The cells of a table, with the hash of their texts; raises InputError. reading: what is
+    needed, and which mark other numbers have as text. Whole numbers and days are such where their
+    columns are declared so; all else is text.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
@@ -268,15 +269,16 @@ def read_table(
             columns = table.columns
             names = [c.name for c in columns if c.holds is pl.Float64 and reading.needs(c.name)]
             nans = table.session.nan_counts(table, names)
-            return sql.as_declared(frame, columns, reading), sha256, nans
+            frame = sql.as_declared(frame, columns, reading)
+            return SourceFile(Table(frame), sha256, remarks=nan_remarks(nans))
         rows = TableRows.of(table)
         if address.release is None:
             last = releases[-1]
             begun = next((line for line in releases if line.release >= last.since), last)
             frame = rows.shown(begun, and_later=True)
-            return frame, tables.rows_sha256(frame), {}
+            return SourceFile(Table(frame), tables.rows_sha256(frame))
         frame = rows.shown(_asked(address, releases), and_later=False)
-        return frame, csv_sha256(frame), {}
+        return SourceFile(Table(frame), csv_sha256(frame))
 
 
 def certificate_beside(address: TableAddress) -> bytes | None:

@@ -10,10 +10,11 @@ A release has a column more, `shoal_row`, which numbers its rows from 1: a table
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 from polars import selectors
@@ -28,17 +29,20 @@ from shoal.connectors.database.session import (
     Session,
     SqlColumn,
 )
-from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
+from shoal.connectors.formats import SourceFile
 from shoal.connectors.location import (
     CERTIFICATES,
     RELEASES,
     SQLITE,
     STREAMS,
+    Location,
     TableAddress,
     is_taken,
     require_whole,
 )
-from shoal.data.table import names_like_patterns
+from shoal.connectors.release_drafts import Metadata, ReleaseDraft
+from shoal.data.table import Table, names_like_patterns
 from shoal.errors import InputError, PartyError
 
 ROW, RELEASE = "shoal_row", "shoal_release"
@@ -147,7 +151,7 @@ def _check_numbers(frame: pl.DataFrame, address: TableAddress) -> None:
 
 
 @dataclass
-class TableDraft:
+class TableDraft(ReleaseDraft):
     """A release in an open transaction. table: as it is afterwards. unnamed: until then."""
 
     table: OpenTable
@@ -155,7 +159,7 @@ class TableDraft:
     sha256: str = ""
     certificate: str = ""
 
-    def write(self, frame: pl.DataFrame) -> None:
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         """Puts all records; whatever is neither number nor day as text."""
         InputError.raise_for(column_findings(self.table.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
@@ -163,9 +167,9 @@ class TableDraft:
         create_release(self.unnamed, frame.schema)
         self.unnamed.session.insert(self.unnamed, numbered(frame))
 
-    def read(self) -> tuple[pl.DataFrame, str]:
+    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         frame, self.sha256 = rows_of_table(self.unnamed)
-        return frame, self.sha256
+        return SourceFile(Table(frame), self.sha256)
 
     def certify(self, certificate: str) -> None:
         """Gives the table its name, and puts the certificate beside it."""
@@ -215,27 +219,27 @@ def keep_certificate(table: OpenTable, sha256: str, certificate: str) -> None:
         )
 
 
-def check_releases(addresses: Sequence[TableAddress], replace: bool) -> None:
+def check_releases(places: Sequence[Location], replace: bool) -> None:
     """Raises InputError where no release can be put into tables of one database."""
-    with opened(addresses[0], writing=True) as first:
-        for address in addresses:
-            _check_target(OpenTable.of(first.session, address), replace)
+    with opened(places[0].address, writing=True) as first:
+        for place in places:
+            _check_target(OpenTable.of(first.session, place.address), replace)
 
 
 @contextmanager
-def table_drafts(addresses: Sequence[TableAddress], replace: bool) -> Iterator[list[TableDraft]]:
+def table_drafts(places: Sequence[Location], replace: bool) -> Iterator[list[TableDraft]]:
     """Releases in tables of one database, committed together if the block succeeds, and else rolled
     back.
 
     replace: whether earlier releases of these names give way; no other table ever does.
     """
-    with opened(addresses[0], writing=True) as first:
+    with opened(places[0].address, writing=True) as first:
         drafts = []
-        for address in addresses:
-            table = OpenTable.of(first.session, address)
+        for place in places:
+            table = OpenTable.of(first.session, place.address)
             _check_target(table, replace)
             unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
-            drafts.append(TableDraft(table, unnamed))
+            drafts.append(TableDraft(Path(place), place, table, unnamed))
         yield drafts
         _commit(drafts[0])
 
