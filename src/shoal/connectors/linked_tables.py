@@ -24,13 +24,12 @@ from shoal.connectors.database.tables import check_releases, opened, table_draft
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.frames import Frame
 from shoal.connectors.location import (
-    CERTIFICATES,
     DATABASES,
+    OF_TABLES,
+    OWN_TABLES,
     PARQUET,
     POSTGRESQL,
-    RELEASES,
     SQLITE,
-    STREAMS,
     Location,
     TableAddress,
     names_table,
@@ -44,7 +43,7 @@ from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 
 _TABLES = {
-    "sqlite": """
+    SQLITE: """
         SELECT name, type FROM main.sqlite_schema WHERE type IN ('table', 'view')
         AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name""",
     POSTGRESQL: """
@@ -54,7 +53,7 @@ _TABLES = {
         ORDER BY 1""",
 }
 _FOREIGN_KEYS = {
-    "sqlite": """
+    SQLITE: """
         SELECT m.name, f."from", f."table", coalesce(f."to",
             (SELECT p.name FROM pragma_table_info(f."table") AS p WHERE p.pk = 1))
         FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f
@@ -75,9 +74,6 @@ _FOREIGN_KEYS = {
         ORDER BY 1, 2""",
 }
 _VIEWS = ("view", "v", "m")
-OWN = (CERTIFICATES, STREAMS, RELEASES)
-CERTIFICATE = "certificate.json"
-"""The certificate of linked tables, in their folder."""
 LONGEST = 31
 """Characters of a sheet's name."""
 
@@ -114,7 +110,7 @@ def catalogue(address: TableAddress) -> Catalogue:
         found = table.session.query(_TABLES[address.kind], parameters).rows()
         keys = table.session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
     return Catalogue(
-        [name for name, kind in found if name not in OWN and kind not in _VIEWS],
+        [name for name, kind in found if name not in OWN_TABLES and kind not in _VIEWS],
         [name for name, kind in found if kind in _VIEWS],
         [ForeignKey(*key) for key in keys],
     )
@@ -334,7 +330,7 @@ class LinkedOutput:
             files.check_writable(self.place, replace)
             require_sheets(self.tables)
         else:
-            release_drafts.check_target(self.place, replace, OF_TABLES)
+            release_drafts.check_target(self.place, replace, _PROOF)
 
     def _check_database(self, replace: bool) -> None:
         check_releases([*self.names.values()], replace)
@@ -364,7 +360,7 @@ class LinkedOutput:
                 sheets = {n: SheetDraft(path, self.place, n) for n in self.tables}
                 yield LinkedDraft(sheets, partial(_write_book, path), book.certify)
         else:
-            with release_drafts.folder_draft(self.place, replace, OF_TABLES) as folder:
+            with release_drafts.folder_draft(self.place, replace, _PROOF) as folder:
                 inside = {n: place_in_folder(folder, n, self.suffix) for n in self.tables}
                 files_in = {n: release_drafts.FileDraft(Path(p), p) for n, p in inside.items()}
                 yield LinkedDraft(
@@ -388,7 +384,7 @@ def _certify_each(drafts: Mapping[str, release_drafts.ReleaseDraft], certificate
 
 
 def _certify_in(folder: Path, certificate: str) -> None:
-    (folder / CERTIFICATE).write_text(certificate, encoding="utf-8")
+    (folder / OF_TABLES).write_text(certificate, encoding="utf-8")
 
 
 def _write_book(book: Path, frames: Mapping[str, pl.DataFrame], _: Dialect) -> None:
@@ -421,7 +417,7 @@ def require_sheets(tables: Sequence[str]) -> None:
 
 def _require_own(folder: Path) -> None:
     """Raises InputError where a folder holds anything other than the tables of its certificate."""
-    proof = folder / CERTIFICATE
+    proof = folder / OF_TABLES
     stated = {
         str(table["name"]): table["sha256"]
         for table in Certificate.load(proof).get("tables") or ()
@@ -439,4 +435,4 @@ def _require_own(folder: Path) -> None:
         )
 
 
-OF_TABLES = release_drafts.Proof(CERTIFICATE, _require_own)
+_PROOF = release_drafts.Proof(OF_TABLES, _require_own)

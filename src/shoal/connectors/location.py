@@ -226,6 +226,12 @@ _SECRET = ("password", "sslpassword", "oauth_client_secret", "scram_client_key",
 CERTIFICATES = "shoal_certificates"
 STREAMS = "shoal_streams"
 RELEASES = "shoal_releases"
+OWN_TABLES = {
+    CERTIFICATES: "certificates",
+    STREAMS: "the steps of streams",
+    RELEASES: "the releases of ledgers",
+}
+"""What the tables hold that Shoal keeps beside others."""
 
 _secrets: dict[str, str] = {}
 """Passwords that stood on the command line, by the address without them: for this process alone."""

@@ -33,7 +33,7 @@ from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.formats import SourceFile
 from shoal.connectors.location import (
     CERTIFICATES,
-    RELEASES,
+    OWN_TABLES,
     SQLITE,
     STREAMS,
     Location,
@@ -271,11 +271,7 @@ def _check_target(table: OpenTable, replace: bool) -> None:
 def target_findings(table: OpenTable) -> list[str]:
     """Why no release can have this name."""
     findings = table.session.name_findings([table.name])
-    own = {
-        CERTIFICATES: "certificates",
-        STREAMS: "the steps of streams",
-        RELEASES: "the releases of ledgers",
-    }.get(table.name.lower())
+    own = OWN_TABLES.get(table.name.lower())
     return findings if own is None else [*findings, f"is where {own} are kept"]
 
 

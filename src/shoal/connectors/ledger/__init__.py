@@ -254,9 +254,7 @@ class Ledger(layout.Chain):
         own_run = [(number, files[layout.RUN])] if layout.RUN in files else []
         step = layout.LedgerStep(
             number=number,
-            previous=layout.sha256_of(self.state_file(before.number))
-            if before.number
-            else before.head,
+            previous=layout.sha256_of(self.step_before(number)),
             release=before.releases + 1 if publishes else None,
             releases=before.releases + int(publishes),
             head=layout.sha256_of(draft.published / layout.CERTIFICATE)
@@ -271,12 +269,8 @@ class Ledger(layout.Chain):
             key=layout.sha256_of(self.private / layout.KEY),
         )
         content = json.loads(json.dumps(vars(step)))
-        content = {
-            "schema": layout.PRIVATE_SCHEMA,
-            **content,
-            "sha256": layout.sha256_of_state(content),
-        }
-        state = layout.json_text(content)
+        seal = layout.sha256_of_state(content)
+        state = layout.json_text({"schema": layout.PRIVATE_SCHEMA, **content, "sha256": seal})
         (draft.private / layout.STATE).write_text(state)
         refused = ""
         with signals_deferred():

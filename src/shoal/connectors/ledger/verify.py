@@ -39,9 +39,7 @@ def is_whole_at_end(chain: layout.Chain) -> bool:
         and layout.sha256_of_names(layout.names_in(chain.private / layout.INPUTS)) == step.inputs
         and layout.sha256_of(chain.predecessor(step.releases + 1)) == step.head
         and not _changed_files(chain, step, step.files)
-        and (
-            step.number < 2 or step.previous == layout.sha256_of(chain.state_file(step.number - 1))
-        )
+        and (step.number < 2 or step.previous == layout.sha256_of(chain.step_before(step.number)))
         and (not step.releases or _is_whole_release(chain, step.releases))
     )
 
