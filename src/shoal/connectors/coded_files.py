@@ -18,19 +18,12 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from shoal.connectors import delimited, files, formats, parquet_parts, release_drafts
+from shoal.connectors import delimited, files, formats, parquet_parts, release_drafts, typed
 from shoal.connectors.dialect import AS_FOUND, UTF8, Dialect, Reading
 from shoal.connectors.formats import Format, SourceFile, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.connectors.typed import (
-    nan_counts,
-    plain,
-    require_unfolded,
-    table_errors,
-    without_records,
-)
 from shoal.data import cores, regular_files, warnings
 from shoal.data.coded_table import (
     TEXT_BYTES,
@@ -134,7 +127,7 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _read_parquet(path: str | Path, reading: Reading, room: Room, nans: Counter[str]) -> CodedTable:
     """The table. nans: counts the cells that are NaN, by column."""
-    with table_errors(path, PARQUET, f"file '{path}'"):
+    with typed.table_errors(path, PARQUET, f"file '{path}'"):
         schema = dict(pl.read_parquet_schema(path))
         growing = GrowingTable(schema, room)
         dtypes = growing.dtypes()
@@ -147,13 +140,13 @@ def _read_parquet(path: str | Path, reading: Reading, room: Room, nans: Counter[
 def _of_parquet(path: str | Path, reading: Reading, nans: Counter[str]) -> Iterator[pl.DataFrame]:
     """The records of a file, some at a time. nans: as of `_read_parquet`."""
     where = f"file '{path}'"
-    with table_errors(path, PARQUET, where):
-        require_unfolded([path], PARQUET, where, reading.unpacked)
-        plain(without_records(pl.read_parquet_schema(path)), where)
+    with typed.table_errors(path, PARQUET, where):
+        typed.require_unfolded([path], PARQUET, where, reading.unpacked)
+        typed.plain(typed.without_records(pl.read_parquet_schema(path)), where)
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
-            nans += nan_counts(frame, reading)
-            yield plain(frame, where)
+            nans += typed.nan_counts(frame, reading)
+            yield typed.plain(frame, where)
 
 
 def write_blocks(

@@ -115,26 +115,19 @@ class Location(str):
     @property
     def kind(self) -> "Format":
         """The format by suffix, CSV for `-`; raises InputError where the suffix is no format's."""
-        from shoal.connectors.formats import (
-            PACKED,
-            SUFFIXES,
-            DatabaseFormat,
-            FrameFormat,
-            format_of,
-            named,
-        )
+        from shoal.connectors import formats
 
         if self.is_standard:
-            return format_of(".csv")
+            return formats.format_of(".csv")
         if self == FRAME:
-            return FrameFormat(FRAME)
+            return formats.FrameFormat(FRAME)
         if self.is_table:
-            return DatabaseFormat(f".{self.address.kind}")
+            return formats.DatabaseFormat(f".{self.address.kind}")
         name = Path(self).name.lower()
-        if (found := named(name)) is not None:
+        if (found := formats.named(name)) is not None:
             return found
         if self.is_many or self.is_folder:
-            return format_of(PARQUET)
+            return formats.format_of(PARQUET)
         if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
             raise InputError(
                 f"file '{self}': is a spreadsheet of a format that is neither read nor written; use"
@@ -145,7 +138,10 @@ class Location(str):
                 f"file '{self}': is named like a database; name a table in it, such as"
                 f" '{of_file(self)}?table=NAME'"
             )
-        kinds = {suffix: format_of(suffix.removesuffix(PACKED)) for suffix in SUFFIXES}
+        kinds = {
+            suffix: formats.format_of(suffix.removesuffix(formats.PACKED))
+            for suffix in formats.SUFFIXES
+        }
         written = [suffix for suffix, kind in kinds.items() if kind.is_written]
         others = [suffix for suffix in kinds if suffix not in written]
         raise InputError(
