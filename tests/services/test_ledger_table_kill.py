@@ -30,7 +30,7 @@ from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.postgresql import PostgresSession
-from shoal.connectors.database.release_tables import ListedRelease, list_release, listed_releases
+from shoal.connectors.database.release_tables import listed_releases
 from shoal.connectors.database.tables import opened
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.location import parse_address
@@ -217,7 +217,7 @@ def test_more_than_nine_releases_are_in_their_order(pg, place):
     address = parse_address(pg.url("releases"))
     with opened(address, writing=True) as table:
         for number in (10, 9, 11, *range(1, 9)):
-            list_release(table, ListedRelease(number, 1, 0, "{}", ""))
+            release_tables._LIST.put(table, str(number), "1", "0", "{}", "")
         numbers = [line.release for line in listed_releases(table)]
     assert numbers == list(range(1, 12))
 

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.database import tables
-from shoal.connectors.database.session import KEEPING, KeptList, OpenTable, cell_of, quoted
+from shoal.connectors.database.session import KEEPING, KeptList, OpenTable
 from shoal.connectors.database.tables import opened
 from shoal.connectors.location import CERTIFICATES, STREAMS, TableAddress, require_whole
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
@@ -113,13 +113,16 @@ class TableSink(Sink):
                 return
             if step != kept.step + 1:
                 raise self._changed(table, kept)
-            frame = tables.numbered(self._frame(rows), kept.rows)
-            table.session.insert(table, frame)
-            digest = (kept.digest + _digest(frame)) % _WRAP
+            frame = self._frame(rows)
+            digest = (kept.digest + _digest(tables.numbered(frame, kept.rows))) % _WRAP
             now = _Kept(self._identity, step, kept.rows + frame.height, digest)
-            _STEPS.put(table, *map(str, vars(now).values()))
-            table.session.run_deferred()
-            self._require_as_measured(table, frame.drop(tables.ROW), now)
+            line = [*map(str, vars(now).values())]
+            if not tables.put_behind(table, frame, kept.rows, _STEPS, line):
+                raise InputError(
+                    f"output '{self._address.shown}': the database itself changed rows after they"
+                    " were measured; remove the trigger or rule of the table; the step was rolled"
+                    " back"
+                )
             table.session.commit()
             self._done = step
 
@@ -128,21 +131,6 @@ class TableSink(Sink):
         return (
             pl.read_ndjson(io.BytesIO(rows), schema=schema) if rows else pl.DataFrame(schema=schema)
         )
-
-    def _require_as_measured(self, table: OpenTable, frame: pl.DataFrame, now: _Kept) -> None:
-        """Raises InputError unless the database holds what was measured: triggers may change it."""
-        columns = {column.name: column for column in table.columns}
-        row, before = cell_of(tables.ROW), now.rows - frame.height
-        own = [columns[name] for name in self._names]
-        found = table.rows_as_text(own, f"WHERE {row} > {before} ORDER BY {row}")
-        is_noted = _kept(table) == now
-        of_last = f"SELECT CAST(max({quoted(tables.ROW)}) AS text) FROM {table.quoted}"
-        last = table.session.query(of_last).item()
-        if not is_noted or not found.equals(frame) or int(last or 0) != now.rows:
-            raise InputError(
-                f"output '{self._address.shown}': the database itself changed rows after they were"
-                " measured; remove the trigger or rule of the table; the step was rolled back"
-            )
 
     def certify(self, certificate: str) -> None:
         """Puts the certificate beside the table, in one transaction; raises InputError if the table

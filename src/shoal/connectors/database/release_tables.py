@@ -127,11 +127,6 @@ def _number(text: str | None) -> int:
     return int(text) if text is not None and _COUNT.fullmatch(text) else -1
 
 
-def list_release(table: OpenTable, line: ListedRelease) -> None:
-    """Adds a line; the database refuses a second one of the same release."""
-    _LIST.put(table, *map(str, vars(line).values()))
-
-
 @dataclass(frozen=True)
 class TableState:
     """What a table holds. is_there: whether it exists. damage: what is not as put, by line."""
@@ -185,10 +180,15 @@ def putting(
     with opened(address, writing=True) as table:
         first = _begin(table, before, frame.columns)
         of_release = pl.lit(line.release, pl.Int64).alias(tables.RELEASE)
-        table.session.insert(table, tables.numbered(frame.select(of_release, pl.all()), first))
-        list_release(table, line)
-        table.session.run_deferred()
-        _require_as_put(table, line, first)
+        rows = frame.select(of_release, pl.all())
+        is_as_put = tables.put_behind(table, rows, first, _LIST, [*map(str, vars(line).values())])
+        is_certified = csv_sha256(frame) == line.data_sha256
+        if not (is_as_put and is_certified and table.count() == first + line.rows):
+            raise InputError(
+                f"output '{address.shown}': the database itself changed rows or the certificate"
+                f" after the audit; remove the trigger or rule of the table or of '{RELEASES}';"
+                " nothing was written"
+            )
         yield line
         _commit(table, line)
 
@@ -215,17 +215,6 @@ def _begin(table: OpenTable, before: ListedRelease | None, names: Sequence[str])
             f" {ANOTHER_LEDGER}"
         )
     return count
-
-
-def _require_as_put(table: OpenTable, line: ListedRelease, first: int) -> None:
-    """Raises InputError unless the database holds what was audited: triggers may change it."""
-    is_whole = listed_releases(table)[-1:] == [line] and table.count() == first + line.rows
-    if not is_whole or not TableRows.of(table).are_as_certified(line, first):
-        raise InputError(
-            f"output '{table.address.shown}': the database itself changed rows or the certificate"
-            f" after the audit; remove the trigger or rule of the table or of '{RELEASES}'; nothing"
-            " was written"
-        )
 
 
 def _commit(table: OpenTable, line: ListedRelease) -> None:

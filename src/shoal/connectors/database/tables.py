@@ -203,6 +203,23 @@ def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
     return frame.clone().insert_column(0, numbers.alias(ROW))
 
 
+def put_behind(
+    table: OpenTable, frame: pl.DataFrame, before: int, kept: KeptList, line: Sequence[str]
+) -> bool:
+    """Puts numbered rows behind `before` others, and a line about the table into a list; whether
+    the database then holds both as they were put, since triggers may change them.
+    """
+    rows = numbered(frame, before)
+    table.session.insert(table, rows)
+    kept.put(table, *line)
+    table.session.run_deferred()
+    columns, row = {column.name: column for column in table.columns}, sql.cell_of(ROW)
+    own = [columns[name] for name in rows.columns]
+    found = table.rows_as_text(own, f"WHERE {row} > {before} ORDER BY {row}")
+    is_listed = kept.lines(table)[-1:] == [tuple(line)]
+    return is_listed and found.equals(rows.select(pl.all().cast(pl.String)))
+
+
 def keep_certificate(table: OpenTable, sha256: str, certificate: str) -> None:
     """Puts a certificate into the table of certificates, in place of an earlier one.
 
