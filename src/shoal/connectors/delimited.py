@@ -87,8 +87,16 @@ class BegunText(NamedTuple):
                     )
             except InputError:  # about a piece, whose rows have other numbers
                 self._blank_rows()
-                raise _unreadable(self.path) from None
-            _name_columns(frame, self.header, self.path)
+                # rows are in order one by one, and yet no table comes of them
+                raise InputError(
+                    f"file '{self.path}': can't be read as delimited text; a quote may be left open"
+                ) from None
+            if len(self.header) != frame.width:
+                raise InputError(
+                    f"file '{self.path}': its first line can't be read as column names; begin with"
+                    " the names"
+                )
+            frame.columns = self.header  # Polars leaves doubled quotes in names as they are
             first, begun = begun, begun + frame.height
             # a row that is too short shows as a missing last cell: only then is each row looked at
             if frame.height and frame[frame.columns[-1]].null_count():
@@ -233,20 +241,6 @@ def _fits(text: str, encoding: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _unreadable(path: str) -> InputError:
-    """The error where rows are in order one by one, and yet no table comes of them."""
-    return InputError(f"file '{path}': can't be read as delimited text; a quote may be left open")
-
-
-def _name_columns(frame: pl.DataFrame, header: list[str], path: str) -> None:
-    """Gives a frame the names of its file; raises InputError where they are too few or too many."""
-    if len(header) != frame.width:
-        raise InputError(
-            f"file '{path}': its first line can't be read as column names; begin with the names"
-        )
-    frame.columns = header  # Polars leaves doubled quotes in names as they are
 
 
 def _check_no_title(start: str, path: str, above: int) -> None:

@@ -138,12 +138,8 @@ class Location(str):
                 f"file '{self}': is named like a database; name a table in it, such as"
                 f" '{of_file(self)}?table=NAME'"
             )
-        kinds = {
-            suffix: formats.format_of(suffix.removesuffix(formats.PACKED))
-            for suffix in formats.SUFFIXES
-        }
-        written = [suffix for suffix, kind in kinds.items() if kind.is_written]
-        others = [suffix for suffix in kinds if suffix not in written]
+        written = [suffix for suffix, kind in formats.BY_SUFFIX.items() if kind.is_written]
+        others = [suffix for suffix in formats.SUFFIXES if suffix not in written]
         raise InputError(
             f"file '{self}': unknown format; use one of {', '.join(written)}, or to read only"
             f" {', '.join(others)}"
