@@ -31,7 +31,6 @@ from shoal.connectors.location import (
     POSTGRESQL,
     SQLITE,
     Location,
-    TableAddress,
     names_table,
     of_file,
     of_table,
@@ -92,28 +91,6 @@ class ForeignKey:
     column: str
     to_table: str
     to_column: str
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The tables and views of a schema, and the foreign keys of one column among them."""
-
-    tables: list[str]
-    views: list[str]
-    foreign_keys: list[ForeignKey]
-
-
-def catalogue(address: TableAddress) -> Catalogue:
-    """What the schema of an address has, whatever table it names; raises InputError."""
-    with opened(address) as table:
-        parameters = (table.schema,) if address.kind == POSTGRESQL else ()
-        found = table.session.query(_TABLES[address.kind], parameters).rows()
-        keys = table.session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
-    return Catalogue(
-        [name for name, kind in found if name not in OWN_TABLES and kind not in _VIEWS],
-        [name for name, kind in found if kind in _VIEWS],
-        [ForeignKey(*key) for key in keys],
-    )
 
 
 @dataclass(frozen=True)
@@ -181,30 +158,20 @@ def table_places(
     further: more tables by name. beside: files that are there for another reason, as hierarchies.
     """
     place = place_of_several(source)
-    keys: tuple[ForeignKey, ...] = ()
-    views: dict[str, TablePlace] = {}
     if place.is_table and not names_table(place):
-        found = catalogue(parse_address(of_table(place, PEOPLE)))
-        places, views = (
-            {name: TablePlace(of_table(place, name)) for name in names}
-            for names in (found.tables, found.views)
-        )
-        keys = tuple(found.foreign_keys)
+        found = _in_database(place)
     elif place.is_path and Path(place).is_dir():
-        places = _in_folder(Path(place), {Path(one).resolve() for one in beside})
+        found = TablePlaces(_in_folder(Path(place), {Path(one).resolve() for one in beside}))
     elif place.is_path and place.kind_to_read.has_sheets:
-        places = _sheets(place)
+        found = TablePlaces(_sheets(place))
     else:
-        places = {PEOPLE: TablePlace(place)}
-    twice = sorted({*places} & {*(further or {})})
+        found = TablePlaces({PEOPLE: TablePlace(place)})
+    more = {name: TablePlace(str(path)) for name, path in (further or {}).items()}
     InputError.raise_for(
-        f"table '{name}': is in '{source}' and beside it; name it once" for name in twice
+        f"table '{name}': is in '{source}' and beside it; name it once"
+        for name in sorted({*found.places} & {*more})
     )
-    return TablePlaces(
-        {**places, **{name: TablePlace(str(path)) for name, path in (further or {}).items()}},
-        keys,
-        views,
-    )
+    return replace(found, places={**found.places, **more})
 
 
 def place_of_several(name: object) -> Location:
@@ -224,6 +191,21 @@ def place_of_one(released: str) -> Location:
 def place_in_folder(folder: Path, table: str, suffix: str = ".csv") -> Location:
     """Where a folder that is written has a table."""
     return Location(str(folder / f"{table}{suffix}"))
+
+
+def _in_database(place: Location) -> TablePlaces:
+    """The tables and views of a schema, and the foreign keys of one column among them; raises
+    InputError.
+    """
+    address = parse_address(of_table(place, PEOPLE))
+    with opened(address) as table:
+        parameters = (table.schema,) if address.kind == POSTGRESQL else ()
+        found = table.session.query(_TABLES[address.kind], parameters).rows()
+        keys = table.session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
+    places = {name: TablePlace(of_table(place, name)) for name, _ in found}
+    views = {name: places[name] for name, kind in found if kind in _VIEWS}
+    tables = {name: places[name] for name in places if name not in {*OWN_TABLES, *views}}
+    return TablePlaces(tables, tuple(ForeignKey(*key) for key in keys), views)
 
 
 def _in_folder(folder: Path, beside: Collection[Path]) -> dict[str, TablePlace]:
@@ -337,7 +319,7 @@ class LinkedOutput:
         first = self.kind.address
         if first.kind == SQLITE and not Path(first.location).exists():
             return
-        others = {*catalogue(first).tables} - {*self.tables}
+        others = {*_in_database(self.place).places} - {*self.tables}
         if others:
             raise InputError(
                 f"output '{first.shown}': there are {len(others)} other tables beside it, which an"
