@@ -306,7 +306,9 @@ def library_errors_as(message: str | Callable[[BaseException], str]) -> Iterator
 
 
 @contextmanager
-def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
+def os_errors_as_input_errors(
+    what: str, remedy: str, done: str = "reading or writing"
+) -> Iterator[None]:
     """Convert OSError into a one-line InputError; BrokenPipeError passes: its reader left."""
     try:
         yield
@@ -314,7 +316,7 @@ def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
         raise
     except OSError as failed:
         why = failed.strerror or "no space or no permission"
-        raise InputError(f"{what}: reading or writing failed ({why}); {remedy}") from None
+        raise InputError(f"{what}: {done} failed ({why}); {remedy}") from None
 
 
 def is_stop(cause: BaseException) -> bool:

@@ -28,7 +28,7 @@ from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.data import cores, regular_files, warnings
 from shoal.data.regular_files import file_sha256 as file_sha256
 from shoal.data.table import Table
-from shoal.errors import InputError, system_error
+from shoal.errors import InputError, os_errors_as_input_errors, system_error
 
 
 def read(
@@ -213,19 +213,16 @@ def _target_of(path: str) -> Path:
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
-    try:
+    remedy = "free some space or name another place"
+    with os_errors_as_input_errors(f"output '{path}'", remedy, "writing"):
         if Location(path).is_standard:
             _copy_to_standard_output(draft)
-        else:
-            if not is_private:
-                draft.chmod(0o666 & ~umask())
-            regular_files.sync(draft)
-            os.replace(draft, target)
-            regular_files.sync(target.parent)
-    except OSError as failed:
-        raise InputError(
-            f"output '{path}': writing failed ({failed.strerror or 'no space or no permission'})"
-        ) from None
+            return
+        if not is_private:
+            draft.chmod(0o666 & ~umask())
+        regular_files.sync(draft)
+        os.replace(draft, target)
+        regular_files.sync(target.parent)
 
 
 def umask() -> int:

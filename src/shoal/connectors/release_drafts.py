@@ -22,7 +22,7 @@ from shoal.data.certificate_shape import OutputReport
 from shoal.data.numbers import PLAIN, Notation
 from shoal.data.schema import Render
 from shoal.data.table import Table
-from shoal.errors import InputError
+from shoal.errors import InputError, os_errors_as_input_errors
 
 Metadata = dict[str, str] | None
 """What Parquet keeps beside the table."""
@@ -223,7 +223,10 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
     with outputs.draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
         check_target(output_path, replace, proof)  # somebody may have taken the name meanwhile
-        _take_place(draft, target, output_path)
+        with os_errors_as_input_errors(f"output '{output_path}'", "name a new folder", "writing"):
+            files.open_to_readers(draft)
+            has_earlier = target.is_dir() and any(target.iterdir())
+            files.move_into_place(draft, target, _exchange if has_earlier else None)
 
 
 def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> None:
@@ -244,18 +247,6 @@ def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> No
     if not replace:
         raise is_taken(where, "folder")
     proof.require_own(target)  # what its certificate doesn't name would be deleted with it
-
-
-def _take_place(draft: Path, target: Path, output_path: str) -> None:
-    try:
-        files.open_to_readers(draft)
-        has_earlier = target.is_dir() and any(target.iterdir())
-        files.move_into_place(draft, target, _exchange if has_earlier else None)
-    except OSError as failed:
-        raise InputError(
-            f"output '{output_path}': writing failed"
-            f" ({failed.strerror or 'no space or no permission'}); name a new folder"
-        ) from None
 
 
 def _exchange(one: Path, other: Path) -> None:
