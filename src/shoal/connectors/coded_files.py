@@ -55,11 +55,8 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
     regular_files.require_regular(path, "file")
     if place.is_standard or regular_files.is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
-    try:
-        with regular_files.unchanged(path):
-            return _read_regular(path, kind, reading, room)
-    except OSError as failed:
-        raise files.unreadable(path, failed) from None
+    with regular_files.readable(f"file '{path}'"), regular_files.unchanged(path):
+        return _read_regular(path, kind, reading, room)
 
 
 def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) -> SourceFile:
@@ -197,7 +194,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
     alone: a person's other rows, and those who look alike, may be left out.
     """
     kind = Location(path).kind_to_read
-    try:
+    with regular_files.readable(f"file '{path}'"):
         if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path, reading, Counter()), every)
@@ -217,8 +214,6 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
         texts = [pl.String()] * len(text.header)
         frame, rows = _every(_frames_of(pieces, text, texts), every)
         return SourceFile(Table(frame), pieces.sha256, text.dialect), rows
-    except OSError as failed:
-        raise files.unreadable(path, failed) from None
 
 
 def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, int]:
@@ -255,11 +250,8 @@ def read_spread(path: str | Path, room: SharedRoom, unpacked: int | None = None)
     unpacked: the bytes that each file may unpack to, where they were said.
     """
     many = Location(path).is_many
-    if not (many or Path(path).exists()):
-        raise InputError(
-            f"file '{path}': can't be read (No such file or directory); check the name and"
-            " permissions"
-        )
+    with regular_files.readable(f"file '{path}'"):
+        _ = many or os.stat(path)
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     reading = replace(AS_FOUND, unpacked=unpacked)
     found = room.each(partial(_read_part, room.limit, reading), parts)

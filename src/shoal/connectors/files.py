@@ -4,7 +4,6 @@ Delimited text and workbooks are read as text, cell by cell. Parquet, Arrow and 
 their types.
 """
 
-import errno
 import gzip
 import hashlib
 import os
@@ -63,10 +62,10 @@ def read_as(
 
         return read_table(place.address, reading)
     kind = place.kind_to_read if kind is None else formats.format_of(kind)
-    if place.is_many:
-        return _read_parts(path, reading)
     regular_files.require_regular(path, "file", or_pipe=kind.is_text)
-    try:
+    with regular_files.readable(f"file '{path}'"):
+        if place.is_many:
+            return _read_parts(path, reading)
         if place.is_standard or regular_files.is_pipe(path):  # can be read only once
             piped = sys.stdin.buffer.read() if place.is_standard else Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
@@ -76,36 +75,22 @@ def read_as(
             content = Path(path).read_bytes() if is_whole else Path(path)
             source = _parsed(Asked(content, str(path), categorical, reading), kind, "")
             return replace(source, sha256=hashed())
-    except OSError as failed:
-        raise unreadable(path, failed) from None
 
 
 def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
     parts = parquet_parts.parts_of(path)
-    try:
-        with ExitStack() as kept:
-            for part in parts:
-                kept.enter_context(regular_files.unchanged(part.path))
-            parts = parquet_parts.hashed(parts)
-            parquet_parts.check_named(path, parts)
-            most = [part.path for part in parts]
-            typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
-            read = [parquet_arrow.read_columns(str(part.path), PARQUET, reading) for part in parts]
-        table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
-        remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
-        digest = parquet_parts.digest(parts)
-        return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
-    except OSError as failed:
-        raise unreadable(path, failed) from None
-
-
-def unreadable(path: str | Path, failed: OSError) -> InputError:
-    """The error where a file can't be opened or read; raises MemoryError where memory is short."""
-    if failed.errno == errno.ENOMEM:
-        raise MemoryError from None
-    return InputError(
-        f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-    )
+    with ExitStack() as kept:
+        for part in parts:
+            kept.enter_context(regular_files.unchanged(part.path))
+        parts = parquet_parts.hashed(parts)
+        parquet_parts.check_named(path, parts)
+        most = [part.path for part in parts]
+        typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
+        read = [parquet_arrow.read_columns(str(part.path), PARQUET, reading) for part in parts]
+    table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
+    remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
+    digest = parquet_parts.digest(parts)
+    return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
 
 
 LINES = 8  # of a table that is not read yet
