@@ -24,6 +24,7 @@ import polars as pl
 
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
+from shoal.data.language import inflected
 from shoal.data.person_names import nobody
 from shoal.data.regular_files import most_cells, most_unpacked, require_room
 from shoal.data.table import as_text
@@ -112,12 +113,14 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
 class _Book:
     """A workbook that is open: its archive, and as calamine reads it.
 
-    lengths: of the texts that its cells share. shown: the names of its visible sheets.
+    most: bytes that its texts may take. lengths: of those that its cells share. shown: the names of
+    its visible sheets.
     """
 
     path: str | Path
     reading: Reading
     archive: zipfile.ZipFile
+    most: int
     lengths: list[int]
     read: Any
     shown: list[str]
@@ -165,7 +168,7 @@ class _Book:
                 " value, so that one stands far from the others; delete what is right of the table"
                 " and below it, or export it as .csv"
             )
-        require_room(seen.characters, _most(self.path, self.reading), where)
+        require_room(seen.characters, self.most, where)
         return seen
 
 
@@ -177,12 +180,13 @@ def _opened(path: str | Path, reading: Reading) -> Iterator[_Book]:
         raise MissingExtraError.of(f"file '{path}': needs the extra 'excel'", "excel") from None
     with _archive(path, reading.unpacked) as archive:
         try:
-            lengths = _lengths(archive, _most(path, reading))
+            most = most_unpacked(os.stat(path).st_size, reading.unpacked)
+            lengths = _lengths(archive, most)
             with library_errors_as(str(_damaged(path))):
                 book = calamine.CalamineWorkbook.from_path(str(path))
                 visible = calamine.SheetVisibleEnum.Visible
                 names = [one.name for one in book.sheets_metadata if one.visible == visible]
-            yield _Book(path, reading, archive, lengths, book, names)
+            yield _Book(path, reading, archive, most, lengths, book, names)
         except InputError:
             raise
         except (*DAMAGES, calamine.CalamineError):
@@ -194,11 +198,6 @@ def _damaged(path: str | Path) -> InputError:
         f"file '{path}': is not a complete .xlsx workbook; save it again, or name it .csv if it is"
         " text"
     )
-
-
-def _most(path: str | Path, reading: Reading) -> int:
-    """The bytes that a workbook's texts may take."""
-    return most_unpacked(os.stat(path).st_size, reading.unpacked)
 
 
 @contextmanager
@@ -464,9 +463,11 @@ def _masks(archive: zipfile.ZipFile) -> dict[int, str]:
 def _hidden(rows: int) -> tuple[ReleaseWarning, ...]:
     if not rows:
         return ()
-    are = "1 row of the sheet is" if rows == 1 else f"{rows} rows of the sheet are"
-    text = f"{are} hidden, and published as all others; take out of the data what is not meant"
-    return (ReleaseWarning(HIDDEN_ROWS, text),)
+    text = (
+        "{} [row of the sheet is|rows of the sheet are] hidden, and published as all others; take"
+        " out of the data what is not meant"
+    )
+    return (ReleaseWarning(HIDDEN_ROWS, inflected(text, rows)),)
 
 
 def _listed(places: Sequence[str], count: int) -> str:
@@ -475,14 +476,11 @@ def _listed(places: Sequence[str], count: int) -> str:
 
 
 def _what_is_blank(errors: int, formulas: int) -> str:
-    parts = []
-    if errors:
-        parts.append("1 cell is an error" if errors == 1 else f"{errors} cells are errors")
+    said = [inflected("{} [cell is an error|cells are errors]", errors)] if errors else []
     if formulas:
-        cells = "" if errors else (" cell" if formulas == 1 else " cells")
-        what = "is a formula" if formulas == 1 else "are formulas"
-        parts.append(f"{formulas}{cells} {what} without a value")
-    return " and ".join(parts)
+        cells = "{}" if errors else "{} [cell|cells]"
+        said.append(inflected(f"{cells} [is a formula|are formulas] without a value", formulas))
+    return " and ".join(said)
 
 
 def _part_of(archive: zipfile.ZipFile, sheet: str) -> str:
@@ -741,10 +739,10 @@ def _too_large(frame: pl.DataFrame) -> Iterator[str]:
     is_blank = pl.DataFrame([as_text(column).fill_null("") == "" for column in frame])
     blank = is_blank.filter(pl.all_horizontal(pl.all())).height
     if blank:  # readers take a blank row for none
-        rows = "1 row has" if blank == 1 else f"{blank} rows have"
-        yield (
-            f"output: {rows} no value in any column, and a sheet holds no such row; write .csv or"
-            " .parquet"
+        yield inflected(
+            "output: {} [row has|rows have] no value in any column, and a sheet holds no such row;"
+            " write .csv or .parquet",
+            blank,
         )
     for name in frame.columns:
         if frame[name].dtype != pl.String:
