@@ -25,7 +25,7 @@ from shoal.protocols import Sink
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STEPS = KeptList(STREAMS, dict.fromkeys(("name", "identity", "step", "rows", "digest"), "text"))
+_STEPS = KeptList(STREAMS, ("name", "identity", "step", "rows", "digest"))
 _WRAP = 1 << 64
 
 

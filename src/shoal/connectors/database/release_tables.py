@@ -40,10 +40,10 @@ from shoal.data.table import Table
 from shoal.data.warnings import nan_remarks
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
-_NUMBERS, _TEXTS = ("release", "since", "rows"), ("certificate", "created")
 _LIST = KeptList(
     RELEASES,
-    {"name": "text", **dict.fromkeys(_NUMBERS, "bigint"), **dict.fromkeys(_TEXTS, "text")},
+    ("name", "release", "since", "rows", "certificate", "created"),
+    numbers=("release", "since", "rows"),
     key=2,
 )
 _COUNT = re.compile("[0-9]{1,18}")

@@ -200,12 +200,13 @@ KEEPING = ("SELECT", "INSERT", "DELETE")
 class KeptList:
     """A table that says something of others of its schema, in lines by their names.
 
-    columns: each with its type; the first is the name, and the second orders lines. key: how many
-    of them tell lines apart; where it is the name alone, a line gives way to the next.
+    columns: the first is the name, and the second orders lines; texts but for `numbers`. key: how
+    many of them tell lines apart; where it is the name alone, a line gives way to the next.
     """
 
     name: str
-    columns: Mapping[str, str]
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
     key: int = 1
 
     def lines(self, table: OpenTable) -> list[tuple[Any, ...]]:
@@ -213,13 +214,12 @@ class KeptList:
         kept = table.beside(self.name)
         if not {*self.columns} <= {column.name for column in kept.columns}:
             return []
-        first, second, *_ = self.columns
-        cells = ", ".join(f"CAST({name} AS text)" for name in [*self.columns][1:])
+        cells = ", ".join(f"CAST({name} AS text)" for name in self.columns[1:])
         with self._in_its_name():
             kept.require_rights(["SELECT"])
             return table.session.query(
-                f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE {first} = $1"
-                f" ORDER BY {cell_of(second)}",
+                f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE {self.columns[0]} = $1"
+                f" ORDER BY {cell_of(self.columns[1])}",
                 (table.name,),
             ).rows()
 
@@ -230,20 +230,18 @@ class KeptList:
 
     def put(self, table: OpenTable, *line: str) -> None:
         """Puts a line about a table; raises DatabaseRefusal for a second one of the same key."""
-        kept, names = table.beside(self.name), [*self.columns]
-        run = table.session.execute
+        kept, run = table.beside(self.name), table.session.execute
+        kinds = ["bigint" if name in self.numbers else "text" for name in self.columns]
         with self._in_its_name():
             if not kept.columns:
-                types = ", ".join(f"{name} {kind} NOT NULL" for name, kind in self.columns.items())
-                key = ", ".join(names[: self.key])
+                typed = zip(self.columns, kinds, strict=True)
+                types = ", ".join(f"{name} {kind} NOT NULL" for name, kind in typed)
+                key = ", ".join(self.columns[: self.key])
                 run(f"CREATE TABLE {kept.quoted} ({types}, PRIMARY KEY ({key}))")
             if self.key == 1:
-                run(f"DELETE FROM {kept.quoted} WHERE {names[0]} = $1", (table.name,))
-            cells = ", ".join(
-                f"CAST(${place} AS {kind})"
-                for place, kind in enumerate(self.columns.values(), start=1)
-            )
-            places = f"{kept.quoted} ({', '.join(names)})"
+                run(f"DELETE FROM {kept.quoted} WHERE {self.columns[0]} = $1", (table.name,))
+            cells = ", ".join(f"CAST(${place} AS {kind})" for place, kind in enumerate(kinds, 1))
+            places = f"{kept.quoted} ({', '.join(self.columns)})"
             run(f"INSERT INTO {places} VALUES ({cells})", (table.name, *line))
 
     @contextmanager

@@ -50,9 +50,7 @@ EVERY = "*"
 """What `order` names all columns by."""
 _TYPES: dict[object, str] = {pl.Int64: "bigint", pl.Float64: "double precision", pl.Date: "date"}
 """What a column of a release is in SQL; all others are text."""
-_PROOFS = KeptList(
-    CERTIFICATES, dict.fromkeys(("name", "sha256", "certificate", "created"), "text")
-)
+_PROOFS = KeptList(CERTIFICATES, ("name", "sha256", "certificate", "created"))
 
 
 def certificate_of(address: TableAddress) -> bytes | None:
