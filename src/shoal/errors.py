@@ -236,6 +236,15 @@ class MissingExtraError(ShoalError):
         )
 
 
+@contextmanager
+def of_extra(what: str, extra: str, *, are_many: bool = False) -> Iterator[None]:
+    """Raises MissingExtraError where the block can't import what an extra installs."""
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError.of(what, extra, are_many=are_many) from None
+
+
 def is_of_a_library(failed: BaseException) -> bool:
     """Whether a library that reads and writes tables failed: Polars, or a panic of Rust, which is
     no Exception and has a class of its own in every library.

@@ -29,7 +29,7 @@ from shoal.data.person_names import nobody
 from shoal.data.regular_files import most_cells, most_unpacked, require_room
 from shoal.data.table import as_text
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
-from shoal.errors import InputError, MissingExtraError, library_errors_as
+from shoal.errors import InputError, library_errors_as, of_extra
 
 ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 """What a sheet holds, below its first row; and a cell."""
@@ -174,10 +174,8 @@ class _Book:
 
 @contextmanager
 def _opened(path: str | Path, reading: Reading) -> Iterator[_Book]:
-    try:
+    with of_extra(f"file '{path}': needs the extra 'excel'", "excel"):
         import python_calamine as calamine
-    except ImportError:
-        raise MissingExtraError.of(f"file '{path}': needs the extra 'excel'", "excel") from None
     with _archive(path, reading.unpacked) as archive:
         try:
             most = most_unpacked(os.stat(path).st_size, reading.unpacked)
@@ -658,10 +656,8 @@ def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
 
     Raises InputError where a sheet can't hold one, MissingExtraError without the extra.
     """
-    try:
+    with of_extra("output: .xlsx needs the extra 'excel'", "excel"):
         import xlsxwriter
-    except ImportError:
-        raise MissingExtraError.of("output: .xlsx needs the extra 'excel'", "excel") from None
     # numbers and dates of which a sheet can't hold all are texts
     sheets = {
         title: pl.DataFrame([column if _is_held(column) else as_text(column) for column in frame])
