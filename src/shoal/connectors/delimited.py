@@ -86,6 +86,8 @@ class BegunText(NamedTuple):
                         low_memory=True,
                     )
             except InputError:  # about a piece, whose rows have other numbers
+                check_quotes(self.content, self.path, separator)
+                check_encoding(self.content, self.path, self.above)
                 self._blank_rows()
                 # rows are in order one by one, and yet no table comes of them
                 raise InputError(
@@ -100,6 +102,8 @@ class BegunText(NamedTuple):
             first, begun = begun, begun + frame.height
             # a row that is too short shows as a missing last cell: only then is each row looked at
             if frame.height and frame[frame.columns[-1]].null_count():
+                if blank is None and piece is not self.content:
+                    check_quotes(self.content, self.path, separator)
                 blank = self._blank_rows() if blank is None else blank
                 here = blank[(blank >= first) & (blank < begun)] - first
                 if len(here) and len(self.header) > 1:
@@ -110,10 +114,11 @@ class BegunText(NamedTuple):
 
     def _blank_rows(self) -> np.ndarray:
         """The rows of the whole text that are blank lines; raises InputError where it is wrong."""
-        separator = self.dialect.delimiter
-        check_quotes(self.content, self.path, separator)
-        check_encoding(self.content, self.path, self.above)
-        rows = check_rows(self.content, self.path, separator, len(self.header))
+        try:
+            rows = check_rows(self.content, self.path, self.dialect.delimiter, len(self.header))
+        except UnicodeDecodeError:  # in a piece that was not parsed yet
+            check_encoding(self.content, self.path, self.above)
+            raise
         return np.array(rows, dtype=np.int64)
 
 
