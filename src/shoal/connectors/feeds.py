@@ -31,13 +31,7 @@ import polars as pl
 from shoal.connectors import delimited, page_sizes, record_ends, typed
 from shoal.connectors.formats import Format
 from shoal.connectors.location import STANDARD, Location
-from shoal.data.regular_files import (
-    RepeatedKey,
-    distinct_keys,
-    most_unpacked,
-    readable,
-    require_regular,
-)
+from shoal.data import regular_files
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import TWICE, CheckpointError, InputError, library_errors_as
@@ -158,7 +152,7 @@ class TextFeed:
     def _fresh(self, most: int) -> bytes | None:
         """More text; empty at the end of the file, None where a pipe has nothing for the moment."""
         if not self._is_pipe:
-            with readable(f"source '{self._path}'"):
+            with regular_files.readable(f"source '{self._path}'"):
                 try:
                     fresh = self._file.read(most)
                 except (OSError, EOFError, zlib.error):
@@ -452,9 +446,9 @@ def rows_of_json(
                 parse_int=str,
                 parse_float=_Decimal,
                 parse_constant=int,  # NaN and Infinity are no JSON: a ValueError
-                object_pairs_hook=distinct_keys,
+                object_pairs_hook=regular_files.distinct_keys,
             )
-        except RepeatedKey:
+        except regular_files.RepeatedKey:
             bad.append((at, "names a key twice"))
             continue
         except (ValueError, RecursionError):
@@ -520,9 +514,9 @@ class TableFeed:
         self._path, self._at = path, 0
         self._errors = partial(typed.table_errors, path, kind, f"source '{path}'")
         incomplete = f"source '{path}': {typed.INCOMPLETE.format(kind[1:])}"
-        with readable(f"source '{path}'"), self._errors(), open(path, "rb") as file:
+        with regular_files.readable(f"source '{path}'"), self._errors(), open(path, "rb") as file:
             self._table = typed.scanned(path, kind)
-            self._most = most_unpacked(os.stat(path).st_size)
+            self._most = regular_files.most_unpacked(os.stat(path).st_size)
             schema = self._table.collect_schema()
             self.names = schema.names()
             for records, unpacked in page_sizes.unpacked_parts(path, kind, incomplete):
@@ -578,7 +572,7 @@ def feed_of(path: str, following: bool = False, fields: Fields = ANY_FIELDS) -> 
             " .arrow"
         )
     if not place.is_standard:
-        require_regular(path, "source", or_pipe=not kind.is_columnar)
+        regular_files.require_regular(path, "source", or_pipe=not kind.is_columnar)
     if kind.is_columnar:
         if following:
             raise InputError(
@@ -599,7 +593,7 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
             return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False), os.name == "posix"
         except (OSError, ValueError):  # not a real one
             return sys.stdin.buffer, False
-    with readable(f"source '{path}'"):
+    with regular_files.readable(f"source '{path}'"):
         if stat.S_ISFIFO(os.stat(path).st_mode) and not path.endswith(".gz"):
             return open(path, "rb", buffering=0), True
         file = open(path, "rb")  # noqa: SIM115
