@@ -19,23 +19,11 @@ from typing import TypeAlias
 
 import polars as pl
 
-from shoal.connectors import dialect, files, formats, release_drafts
+from shoal.connectors import dialect, files, formats, location, release_drafts
 from shoal.connectors.database.tables import check_releases, opened, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.frames import Frame
-from shoal.connectors.location import (
-    DATABASES,
-    OF_TABLES,
-    OWN_TABLES,
-    PARQUET,
-    POSTGRESQL,
-    SQLITE,
-    Location,
-    names_table,
-    of_file,
-    of_table,
-    parse_address,
-)
+from shoal.connectors.location import PARQUET, POSTGRESQL, SQLITE, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.data.certificate import Certificate
 from shoal.data.linked import PEOPLE
@@ -141,7 +129,7 @@ def is_several(source: object) -> bool:
         return isinstance(source, Mapping)
     place = place_of_several(source)
     if place.is_table:
-        return not names_table(place)
+        return place.is_database
     if not place.is_path or not Path(place).exists():
         return False
     if not Path(place).is_dir():
@@ -158,7 +146,7 @@ def table_places(
     further: more tables by name. beside: files that are there for another reason, as hierarchies.
     """
     place = place_of_several(source)
-    if place.is_table and not names_table(place):
+    if place.is_database:
         found = _in_database(place)
     elif place.is_path and Path(place).is_dir():
         found = TablePlaces(_in_folder(Path(place), {Path(one).resolve() for one in beside}))
@@ -177,15 +165,16 @@ def table_places(
 def place_of_several(name: object) -> Location:
     """The place of several tables: a file that is named like a database is one."""
     place = Location(name)
-    is_database = place.is_path and place.lower().endswith(DATABASES) and not Path(place).is_dir()
-    return Location(of_file(place)) if is_database else place
+    is_database = (
+        place.is_path and place.lower().endswith(location.DATABASES) and not Path(place).is_dir()
+    )
+    return Location(location.of_file(place)) if is_database else place
 
 
 def place_of_one(released: str) -> Location:
     """Where a release has its certificate: of a database without a table, that of people."""
     place = place_of_several(released)
-    is_whole = place.is_table and not names_table(place)
-    return Location(of_table(place, PEOPLE) if is_whole else released)
+    return Location(location.of_table(place, PEOPLE) if place.is_database else released)
 
 
 def place_in_folder(folder: Path, table: str, suffix: str = ".csv") -> Location:
@@ -197,14 +186,14 @@ def _in_database(place: Location) -> TablePlaces:
     """The tables and views of a schema, and the foreign keys of one column among them; raises
     InputError.
     """
-    address = parse_address(of_table(place, PEOPLE))
+    address = location.parse_address(location.of_table(place, PEOPLE))
     with opened(address) as table:
         parameters = (table.schema,) if address.kind == POSTGRESQL else ()
         found = table.session.query(_TABLES[address.kind], parameters).rows()
         keys = table.session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
-    places = {name: TablePlace(of_table(place, name)) for name, _ in found}
+    places = {name: TablePlace(location.of_table(place, name)) for name, _ in found}
     views = {name: places[name] for name, kind in found if kind in _VIEWS}
-    tables = {name: places[name] for name in places if name not in {*OWN_TABLES, *views}}
+    tables = {name: places[name] for name in places if name not in {*location.OWN_TABLES, *views}}
     return TablePlaces(tables, tuple(ForeignKey(*key) for key in keys), views)
 
 
@@ -269,7 +258,7 @@ class LinkedOutput:
         place = place_of_several(output)
         kind = formats.named(place)
         fits = place.is_path and (kind is None or kind.has_sheets)
-        if not (fits or (place.is_table and not names_table(place))):
+        if not (fits or place.is_database):
             raise InputError(
                 f"output '{place}': linked tables go to a new folder, a workbook (.xlsx) or a"
                 " database without 'table'; name one"
@@ -280,7 +269,7 @@ class LinkedOutput:
     def names(self) -> dict[str, Location]:
         """The place of each table; of a workbook, of all."""
         if self.place.is_table:
-            return {name: Location(of_table(self.place, name)) for name in self.tables}
+            return {name: Location(location.of_table(self.place, name)) for name in self.tables}
         if self._is_book:
             return dict.fromkeys(self.tables, self.place)
         return {name: place_in_folder(Path(self.place), name, self.suffix) for name in self.tables}
@@ -366,7 +355,7 @@ def _certify_each(drafts: Mapping[str, release_drafts.ReleaseDraft], certificate
 
 
 def _certify_in(folder: Path, certificate: str) -> None:
-    (folder / OF_TABLES).write_text(certificate, encoding="utf-8")
+    (folder / location.OF_TABLES).write_text(certificate, encoding="utf-8")
 
 
 def _write_book(book: Path, frames: Mapping[str, pl.DataFrame], _: Dialect) -> None:
@@ -399,7 +388,7 @@ def require_sheets(tables: Sequence[str]) -> None:
 
 def _require_own(folder: Path) -> None:
     """Raises InputError where a folder holds anything other than the tables of its certificate."""
-    proof = folder / OF_TABLES
+    proof = folder / location.OF_TABLES
     stated = {
         str(table["name"]): table["sha256"]
         for table in Certificate.load(proof).get("tables") or ()
@@ -417,4 +406,4 @@ def _require_own(folder: Path) -> None:
         )
 
 
-_PROOF = release_drafts.Proof(OF_TABLES, _require_own)
+_PROOF = release_drafts.Proof(location.OF_TABLES, _require_own)

@@ -69,6 +69,11 @@ class Location(str):
         return is_address(self)
 
     @property
+    def is_database(self) -> bool:
+        """Whether it is an address that names no table."""
+        return self.is_table and not names_table(self)
+
+    @property
     def is_topic(self) -> bool:
         return self.startswith(TOPIC)
 
@@ -82,7 +87,7 @@ class Location(str):
         where no table is named.
         """
         if self.is_table:
-            place = self if names_table(self) else of_table(self, "any")
+            place = of_table(self, "any") if self.is_database else self
             address = parse_address(place)
             return Path(address.location) if address.kind == SQLITE else None
         return Path(self) if self.is_path else None

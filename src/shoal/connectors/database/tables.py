@@ -19,28 +19,12 @@ from pathlib import Path
 import polars as pl
 from polars import selectors
 
-from shoal.connectors import delimited
+from shoal.connectors import delimited, location
 from shoal.connectors.database import session as sql
-from shoal.connectors.database.session import (
-    KEEPING,
-    DatabaseRefusal,
-    KeptList,
-    OpenTable,
-    Session,
-    SqlColumn,
-)
+from shoal.connectors.database.session import DatabaseRefusal, OpenTable, Session
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.formats import SourceFile
-from shoal.connectors.location import (
-    CERTIFICATES,
-    OWN_TABLES,
-    SQLITE,
-    STREAMS,
-    Location,
-    TableAddress,
-    is_taken,
-    require_whole,
-)
+from shoal.connectors.location import CERTIFICATES, STREAMS, Location, TableAddress
 from shoal.connectors.release_drafts import Metadata, ReleaseDraft
 from shoal.data.table import Table, names_like_patterns
 from shoal.errors import InputError, PartyError
@@ -50,7 +34,7 @@ EVERY = "*"
 """What `order` names all columns by."""
 _TYPES: dict[object, str] = {pl.Int64: "bigint", pl.Float64: "double precision", pl.Date: "date"}
 """What a column of a release is in SQL; all others are text."""
-_PROOFS = KeptList(CERTIFICATES, ("name", "sha256", "certificate", "created"))
+_PROOFS = sql.KeptList(CERTIFICATES, ("name", "sha256", "certificate", "created"))
 
 
 def certificate_of(address: TableAddress) -> bytes | None:
@@ -98,7 +82,7 @@ def rows_of_table(table: OpenTable, reading: Reading = AS_FOUND) -> tuple[pl.Dat
     return frame, rows_sha256(frame)
 
 
-def _order(table: OpenTable, columns: list[SqlColumn]) -> dict[str, str]:
+def _order(table: OpenTable, columns: list[sql.SqlColumn]) -> dict[str, str]:
     """The columns that a table is sorted by, with SQL: all, if nothing tells its rows apart."""
     by_name = {column.name: column.in_order for column in columns}
     if ROW in by_name:
@@ -202,7 +186,7 @@ def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
 
 
 def put_behind(
-    table: OpenTable, frame: pl.DataFrame, before: int, kept: KeptList, line: Sequence[str]
+    table: OpenTable, frame: pl.DataFrame, before: int, kept: sql.KeptList, line: Sequence[str]
 ) -> bool:
     """Puts numbered rows behind `before` others, and a line about the table into a list; whether
     the database then holds both as they were put, since triggers may change them.
@@ -260,14 +244,14 @@ def table_drafts(places: Sequence[Location], replace: bool) -> Iterator[list[Tab
 
 
 def _check_target(table: OpenTable, replace: bool) -> None:
-    require_whole(table.address)
+    location.require_whole(table.address)
     where = f"output '{table.address.shown}'"
     wrong = target_findings(table)
     if wrong:
         raise InputError(f"{where}: {wrong[0]}")
     columns = table.columns
     replaced = ("OWNERSHIP", "SELECT") if columns and replace else ()
-    table.require_rights(("CREATE", *replaced), **{CERTIFICATES: KEEPING})
+    table.require_rights(("CREATE", *replaced), **{CERTIFICATES: sql.KEEPING})
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)
@@ -275,7 +259,7 @@ def _check_target(table: OpenTable, replace: bool) -> None:
     if not is_release or certificate is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise is_taken(where, "table")
+        raise location.is_taken(where, "table")
     if not _has_hash(table, sha256):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
@@ -286,7 +270,7 @@ def _check_target(table: OpenTable, replace: bool) -> None:
 def target_findings(table: OpenTable) -> list[str]:
     """Why no release can have this name."""
     findings = table.session.name_findings([table.name])
-    own = OWN_TABLES.get(table.name.lower())
+    own = location.OWN_TABLES.get(table.name.lower())
     return findings if own is None else [*findings, f"is where {own} are kept"]
 
 
@@ -415,7 +399,7 @@ def _connected(address: TableAddress, writing: bool) -> Iterator[Session]:
 
 
 def _connect(address: TableAddress, writing: bool) -> Session:
-    if address.kind == SQLITE:
+    if address.kind == location.SQLITE:
         from shoal.connectors.database.sqlite import SqliteSession
 
         return SqliteSession.connect(address, writing)
