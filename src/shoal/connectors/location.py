@@ -71,7 +71,7 @@ class Location(str):
     @property
     def is_database(self) -> bool:
         """Whether it is an address that names no table."""
-        return self.is_table and not names_table(self)
+        return self.is_table and all(name != "table" for name, _ in _parted(self)[3])
 
     @property
     def is_topic(self) -> bool:
@@ -318,10 +318,6 @@ def parse_address(text: str) -> TableAddress:
 
 def of_file(path: str) -> str:
     return f"sqlite:///{quote(path)}"
-
-
-def names_table(text: str) -> bool:
-    return any(name == "table" for name, _ in _parted(text)[3])
 
 
 def of_table(database: str, table: str) -> str:
