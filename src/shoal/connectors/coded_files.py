@@ -24,15 +24,8 @@ from shoal.connectors.formats import Format, SourceFile, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.data import cores, regular_files, warnings
-from shoal.data.coded_table import (
-    TEXT_BYTES,
-    Blank,
-    CodedTable,
-    GrowingTable,
-    ShownColumn,
-    require_few,
-)
+from shoal.data import coded_table, cores, regular_files, warnings
+from shoal.data.coded_table import CodedTable, GrowingTable, ShownColumn
 from shoal.data.room import Room, SharedRoom, blocks, needs_whole, new_file, spooled
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
@@ -277,7 +270,7 @@ def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> Co
     columns, blanks = {}, {}
     for name in first.names:
         of_parts = [table.column(name) for table in tables]
-        blanks[name] = Blank(
+        blanks[name] = coded_table.Blank(
             any(table.blank(name).missing for table in tables),
             any(table.blank(name).empty for table in tables),
         )
@@ -292,7 +285,7 @@ def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> Co
         columns[key] = _one_column(of_parts, records, room)
         dtypes[key] = pl.String()
         filled = [text for text, table in zip(texts, tables, strict=True) if table.records]
-        blanks[key] = Blank(None in filled, "" in filled)
+        blanks[key] = coded_table.Blank(None in filled, "" in filled)
     return CodedTable(columns, records, room, dtypes, blanks)
 
 
@@ -301,8 +294,8 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
     name = of_parts[0].name
     texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
     cells = pl.concat(texts).unique().sort()
-    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
-    require_few(name, f"{len(cells)} different texts", held, room.limit)
+    held = int(cells.str.len_bytes().sum()) + coded_table.TEXT_BYTES * len(cells)
+    coded_table.require_few(name, f"{len(cells)} different texts", held, room.limit)
     enum = pl.Enum(cells)
     dtype = np.min_scalar_type(max(len(cells) - 1, 0))
     codes = room.array(records, dtype)
