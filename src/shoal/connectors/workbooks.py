@@ -146,7 +146,10 @@ class _Book:
     def rows(self, sheet: str, most: int | None = None) -> list[list[Any]]:
         """The cells of a sheet that was walked, which calamine may take in."""
         with library_errors_as(str(_damaged(self.path))):
-            return self.read.get_sheet_by_name(sheet).to_python(skip_empty_area=False, nrows=most)
+            read: list[list[Any]] = self.read.get_sheet_by_name(sheet).to_python(
+                skip_empty_area=False, nrows=most
+            )
+        return read
 
     def walked(self, sheet: str) -> "_Sheet":
         """What a sheet says of itself; raises InputError where calamine may not take it in: where
