@@ -34,8 +34,8 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
     """
-    place = Location(path)
-    if place.is_table and not place.is_database and len(stated.at("tables") or ()) > 1:
+    released = Location(path)
+    if released.is_table and not released.is_database and len(stated.at("tables") or ()) > 1:
         raise InputError(
             f"table '{path}': is one of several that were released together; name the database"
             " without 'table'"
