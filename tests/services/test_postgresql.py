@@ -20,7 +20,7 @@ from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened
-from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
+from shoal.connectors.dialect import Reading
 from shoal.connectors.linked_tables import ForeignKey, table_places
 from shoal.connectors.location import Location, parse_address
 from shoal.connectors.outputs import certificate_beside
@@ -57,8 +57,8 @@ def pg(running: Server):
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
     with tables.table_drafts([Location(address)], replace) as (draft,):
-        draft.write(frame, Dialect())
-        digest = draft.read((), AS_FOUND).sha256
+        draft.write(frame)
+        digest = draft.read().sha256
         draft.certify(PROOF)
     return digest
 
@@ -350,8 +350,8 @@ def test_a_primary_key_that_heirs_repeat_orders_nothing(pg):
 def test_others_see_the_old_release_until_the_commit(pg):
     write(CELLS, pg.url("t"))
     with tables.table_drafts([Location(pg.url("t"))], replace=True) as (draft,):
-        draft.write(CELLS.head(2), Dialect())
-        draft.read((), AS_FOUND)
+        draft.write(CELLS.head(2))
+        draft.read()
         assert pg.tables() == {"t", "shoal_certificates"}
         assert files.read(pg.url("t")).frame.equals(CELLS)
         draft.certify(PROOF)
@@ -391,8 +391,8 @@ def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkey
 def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
     def slowly() -> None:
         with tables.table_drafts([Location(pg.url("t"))], replace=False) as (slow,):
-            slow.write(CELLS, Dialect())
-            slow.read((), AS_FOUND)
+            slow.write(CELLS)
+            slow.read()
             write(CELLS.head(1), pg.url("t"))
             slow.certify(PROOF)
 

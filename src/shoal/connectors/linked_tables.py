@@ -320,7 +320,8 @@ class LinkedOutput:
         """A draft that is committed if the block succeeds, else removed with all that it held."""
         if self.place.is_table:
             with table_drafts([*self.names.values()], replace) as tables:
-                drafts = dict(zip(self.tables, tables, strict=True))
+                each = zip(self.names.items(), tables, strict=True)
+                drafts = {n: release_drafts.DatabaseDraft(Path(p), p, t) for (n, p), t in each}
                 yield LinkedDraft(
                     drafts, partial(_write_each, drafts), partial(_certify_each, drafts)
                 )
@@ -365,7 +366,7 @@ def _write_book(book: Path, frames: Mapping[str, pl.DataFrame], _: Dialect) -> N
         workbooks.write(frames, file)
 
 
-@dataclass
+@dataclass(frozen=True)
 class SheetDraft(release_drafts.WrittenDraft):
     """A sheet of a workbook."""
 

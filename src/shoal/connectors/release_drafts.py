@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -24,11 +25,14 @@ from shoal.data.schema import Render
 from shoal.data.table import Table
 from shoal.errors import InputError, os_errors_as_input_errors
 
+if TYPE_CHECKING:
+    from shoal.connectors.database.tables import TableDraft
+
 Metadata = dict[str, str] | None
 """What Parquet keeps beside the table."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class WrittenDraft:
     """A table about to be published. path: where it is. name: of its file or table, afterwards."""
 
@@ -40,7 +44,7 @@ class WrittenDraft:
         return files.read_as(self.path, self.name.kind, categorical, reading)
 
 
-@dataclass
+@dataclass(frozen=True)
 class ReleaseDraft(WrittenDraft, ABC):
     """A release of one table."""
 
@@ -91,8 +95,8 @@ def release_draft(
     elif place.is_table:
         from shoal.connectors.database.tables import table_drafts
 
-        with table_drafts([place], replace) as (draft,):
-            yield draft
+        with table_drafts([place], replace) as (table,):
+            yield DatabaseDraft(Path(place), place, table)
     elif place.is_folder:
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, place)
@@ -102,7 +106,7 @@ def release_draft(
             yield FileDraft(path, place, uncommitted, second, replace)
 
 
-@dataclass
+@dataclass(frozen=True)
 class FileDraft(ReleaseDraft):
     """A file under another name. uncommitted: removes what certifies it where it can't be moved
     into place; entered no earlier, so that what another run has certified meanwhile stays.
@@ -127,7 +131,7 @@ class FileDraft(ReleaseDraft):
                 proof.write_text(certificate)
 
 
-@dataclass
+@dataclass(frozen=True)
 class FrameDraft(ReleaseDraft):
     """A frame in memory, for whoever asked for it; it has no place for a certificate."""
 
@@ -143,7 +147,7 @@ class FrameDraft(ReleaseDraft):
         pass
 
 
-@dataclass
+@dataclass(frozen=True)
 class FolderDraft(ReleaseDraft):
     """A folder of Parquet files under another name."""
 
@@ -158,6 +162,22 @@ class FolderDraft(ReleaseDraft):
 
     def certify(self, certificate: str) -> None:
         (self.path / MANIFEST).write_text(certificate)
+
+
+@dataclass(frozen=True)
+class DatabaseDraft(ReleaseDraft):
+    """A table in a transaction that is still open. name: its address."""
+
+    table: "TableDraft"
+
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
+        self.table.write(frame)
+
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
+        return self.table.read()
+
+    def certify(self, certificate: str) -> None:
+        self.table.certify(certificate)
 
 
 # A release in a folder of Parquet files: all of it appears under its name at once, or nothing.

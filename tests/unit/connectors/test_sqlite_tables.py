@@ -16,7 +16,6 @@ from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened, rows_sha256
-from shoal.connectors.dialect import AS_FOUND, Dialect
 from shoal.connectors.linked_tables import TablePlaces, table_places
 from shoal.connectors.location import Location, parse_address, without_password
 from shoal.connectors.outputs import certificate_beside, check_not_read
@@ -39,8 +38,8 @@ def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) ->
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
     with tables.table_drafts([Location(address)], replace) as (draft,):
-        draft.write(frame, Dialect())
-        digest = draft.read((), AS_FOUND).sha256
+        draft.write(frame)
+        digest = draft.read().sha256
         draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
     return digest
 
@@ -325,8 +324,8 @@ def test_others_see_the_old_release_until_the_commit(workplace, shoal):
     assert publish(shoal) == 0
     before = files.read(OUT).frame
     with tables.table_drafts([Location(OUT)], replace=True) as (draft,):
-        draft.write(before.head(3), Dialect())
-        draft.read((), AS_FOUND)
+        draft.write(before.head(3))
+        draft.read()
         assert files.read(OUT).frame.equals(before)
         assert names_in() == {"released", "shoal_certificates", AUTO_INDEX}
         draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))

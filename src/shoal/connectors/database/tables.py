@@ -10,11 +10,10 @@ A release has a column more, `shoal_row`, which numbers its rows from 1: a table
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 from polars import selectors
@@ -22,10 +21,9 @@ from polars import selectors
 from shoal.connectors import delimited, location
 from shoal.connectors.database import session as sql
 from shoal.connectors.database.session import DatabaseRefusal, OpenTable, Session
-from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
+from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.formats import SourceFile
 from shoal.connectors.location import CERTIFICATES, STREAMS, Location, TableAddress
-from shoal.connectors.release_drafts import Metadata, ReleaseDraft
 from shoal.data.table import Table, names_like_patterns
 from shoal.errors import InputError, PartyError
 
@@ -133,7 +131,7 @@ def _check_numbers(frame: pl.DataFrame, address: TableAddress) -> None:
 
 
 @dataclass
-class TableDraft(ReleaseDraft):
+class TableDraft:
     """A release in an open transaction. table: as it is afterwards. unnamed: until then."""
 
     table: OpenTable
@@ -141,7 +139,7 @@ class TableDraft(ReleaseDraft):
     sha256: str = ""
     certificate: str = ""
 
-    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
+    def write(self, frame: pl.DataFrame) -> None:
         """Puts all records; whatever is neither number nor day as text."""
         InputError.raise_for(column_findings(self.table.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
@@ -149,7 +147,7 @@ class TableDraft(ReleaseDraft):
         create_release(self.unnamed, frame.schema)
         self.unnamed.session.insert(self.unnamed, numbered(frame))
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+    def read(self) -> SourceFile:
         frame, self.sha256 = rows_of_table(self.unnamed)
         return SourceFile(Table(frame), self.sha256)
 
@@ -238,7 +236,7 @@ def table_drafts(places: Sequence[Location], replace: bool) -> Iterator[list[Tab
             table = OpenTable.of(first.session, place.address)
             _check_target(table, replace)
             unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
-            drafts.append(TableDraft(Path(place), place, table, unnamed))
+            drafts.append(TableDraft(table, unnamed))
         yield drafts
         _commit(drafts[0])
 
