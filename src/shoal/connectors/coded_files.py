@@ -48,7 +48,7 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
     regular_files.require_regular(path, "file")
     if place.is_standard or regular_files.is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
-    with regular_files.readable(f"file '{path}'"), regular_files.unchanged(path):
+    with regular_files.readable(f"file '{path}'", "the"), regular_files.unchanged(path):
         return _read_regular(path, kind, reading, room)
 
 
@@ -187,7 +187,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
     alone: a person's other rows, and those who look alike, may be left out.
     """
     kind = Location(path).kind_to_read
-    with regular_files.readable(f"file '{path}'"):
+    with regular_files.readable(f"file '{path}'", "the"):
         if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path, reading, Counter()), every)
@@ -243,7 +243,7 @@ def read_spread(path: str | Path, room: SharedRoom, unpacked: int | None = None)
     unpacked: the bytes that each file may unpack to, where they were said.
     """
     many = Location(path).is_many
-    with regular_files.readable(f"file '{path}'"):
+    with regular_files.readable(f"file '{path}'", "the"):
         _ = many or os.stat(path)
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     reading = replace(AS_FOUND, unpacked=unpacked)

@@ -63,7 +63,7 @@ def read_as(
         return read_table(place.address, reading)
     kind = place.kind_to_read if kind is None else formats.format_of(kind)
     regular_files.require_regular(path, "file", or_pipe=kind.is_text)
-    with regular_files.readable(f"file '{path}'"):
+    with regular_files.readable(f"file '{path}'", "the"):
         if place.is_many:
             return _read_parts(path, reading)
         if place.is_standard or regular_files.is_pipe(path):  # can be read only once

@@ -69,9 +69,9 @@ def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
 
 
 @contextmanager
-def readable(what: str) -> Iterator[None]:
+def readable(what: str, whose: str = "its") -> Iterator[None]:
     """Raises InputError where the block can't read what a message names like this, and MemoryError
-    where memory is short.
+    where memory is short. whose: the name that is to be checked.
     """
     try:
         yield
@@ -79,7 +79,7 @@ def readable(what: str) -> Iterator[None]:
         if failed.errno == errno.ENOMEM:
             raise MemoryError from None
         raise InputError(
-            f"{what}: can't be read ({failed.strerror}); check its name and permissions"
+            f"{what}: can't be read ({failed.strerror}); check {whose} name and permissions"
         ) from None
 
 
