@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from shoal.connectors.database.session import quoted, rows_as_text
+from shoal.connectors.database.session import quoted
 from shoal.connectors.database.tables import opened
 from shoal.connectors.location import parse_address
 
@@ -25,32 +25,29 @@ def load(source: str, original: str) -> None:
 
 def copy(original: str, released: str, copied: str) -> None:
     _read(original, "id")
-    with opened(parse_address(released)) as session:
-        table = session.named(parse_address(released))
-        names = [column.name for column in session.columns(table)][1:]
+    with opened(parse_address(released)) as table:
+        names = [column.name for column in table.columns][1:]
         cells = ", ".join(f'{quoted(name)} AS "{i}"' for i, name in enumerate(names))
-        release = session.query(f"SELECT {cells} FROM {table.quoted}")
+        release = table.session.query(f"SELECT {cells} FROM {table.quoted}")
     _write(release, copied, key=False)
 
 
 def _read(address: str, key: str) -> pl.DataFrame:
-    with opened(parse_address(address)) as session:
-        table = session.named(parse_address(address))
-        return rows_as_text(session, table, session.columns(table), f"ORDER BY {quoted(key)}")
+    with opened(parse_address(address)) as table:
+        return table.rows_as_text(table.columns, f"ORDER BY {quoted(key)}")
 
 
 def _write(frame: pl.DataFrame, address: str, key: bool) -> None:
-    with opened(parse_address(address), writing=True) as session:
-        table = session.named(parse_address(address))
+    with opened(parse_address(address), writing=True) as table:
         texts = ", ".join(f"{quoted(name)} text" for name in frame.columns)
         number = "id bigint PRIMARY KEY, " if key else ""
-        session.execute(f"DROP TABLE IF EXISTS {table.quoted}")
-        session.execute(f"CREATE TABLE {table.quoted} ({number}{texts})")
+        table.session.execute(f"DROP TABLE IF EXISTS {table.quoted}")
+        table.session.execute(f"CREATE TABLE {table.quoted} ({number}{texts})")
         if key:
             numbers = pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias("id")
             frame = frame.insert_column(0, numbers)
-        session.insert(table, frame)
-        session.commit()
+        table.session.insert(table, frame)
+        table.session.commit()
 
 
 if __name__ == "__main__":

@@ -236,6 +236,15 @@ class MissingExtraError(ShoalError):
         )
 
 
+@contextmanager
+def of_extra(what: str, extra: str, *, are_many: bool = False) -> Iterator[None]:
+    """Raises MissingExtraError where the block can't import what an extra installs."""
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError.of(what, extra, are_many=are_many) from None
+
+
 def is_of_a_library(failed: BaseException) -> bool:
     """Whether a library that reads and writes tables failed: Polars, or a panic of Rust, which is
     no Exception and has a class of its own in every library.
@@ -306,7 +315,9 @@ def library_errors_as(message: str | Callable[[BaseException], str]) -> Iterator
 
 
 @contextmanager
-def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
+def os_errors_as_input_errors(
+    what: str, remedy: str, done: str = "reading or writing"
+) -> Iterator[None]:
     """Convert OSError into a one-line InputError; BrokenPipeError passes: its reader left."""
     try:
         yield
@@ -314,7 +325,7 @@ def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
         raise
     except OSError as failed:
         why = failed.strerror or "no space or no permission"
-        raise InputError(f"{what}: reading or writing failed ({why}); {remedy}") from None
+        raise InputError(f"{what}: {done} failed ({why}); {remedy}") from None
 
 
 def is_stop(cause: BaseException) -> bool:

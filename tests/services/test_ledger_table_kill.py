@@ -30,7 +30,7 @@ from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.postgresql import PostgresSession
-from shoal.connectors.database.release_tables import ListedRelease, list_release, listed_releases
+from shoal.connectors.database.release_tables import listed_releases
 from shoal.connectors.database.tables import opened
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.location import parse_address
@@ -162,9 +162,9 @@ def test_increments_come_from_a_table_of_the_server_and_releases_go_into_another
     frame, people = wearers(PEOPLE, 1), parse_address(pg.url("people"))
     columns = ", ".join(f"{name} text" for name in frame.columns)
     pg.run(f"CREATE TABLE people ({columns}, PRIMARY KEY (who))")
-    with opened(people, writing=True) as session:
-        session.insert(session.named(people), frame.select(pl.all().cast(pl.String)))
-        session.commit()
+    with opened(people, writing=True) as table:
+        table.session.insert(table, frame.select(pl.all().cast(pl.String)))
+        table.session.commit()
     out = pg.url("releases")
     command = ["republish", pg.url("people"), "-p", "p.json", "--ledger", "L", "-q", "-o", out]
     assert shoal(*command).status == 0
@@ -215,11 +215,10 @@ def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end
 
 def test_more_than_nine_releases_are_in_their_order(pg, place):
     address = parse_address(pg.url("releases"))
-    with opened(address, writing=True) as session:
-        table = session.named(address)
+    with opened(address, writing=True) as table:
         for number in (10, 9, 11, *range(1, 9)):
-            list_release(session, table, ListedRelease(number, 1, 0, "{}", ""))
-        numbers = [line.release for line in listed_releases(session, table)]
+            release_tables._LIST.put(table, str(number), "1", "0", "{}", "")
+        numbers = [line.release for line in listed_releases(table)]
     assert numbers == list(range(1, 12))
 
 
@@ -281,8 +280,8 @@ def test_somebody_who_adds_the_same_release_meanwhile_wins_and_nobody_is_publish
     def second(session: PostgresSession, table, frame: pl.DataFrame) -> None:
         monkeypatch.setattr(PostgresSession, "insert", insert)
         with opened(address, writing=True) as other:
-            other.insert(table, frame)
-            committing = threading.Timer(0.3, other.commit)
+            other.session.insert(table, frame)
+            committing = threading.Timer(0.3, other.session.commit)
             committing.start()
             try:
                 insert(session, table, frame)  # refused as soon as the server has the other's

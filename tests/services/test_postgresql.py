@@ -22,7 +22,7 @@ from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened
 from shoal.connectors.dialect import Reading
 from shoal.connectors.linked_tables import ForeignKey, table_places
-from shoal.connectors.location import parse_address
+from shoal.connectors.location import Location, parse_address
 from shoal.connectors.outputs import certificate_beside
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked, read_linked
@@ -56,9 +56,9 @@ def pg(running: Server):
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_drafts([parse_address(address)], replace) as (draft,):
+    with tables.table_drafts([Location(address)], replace) as (draft,):
         draft.write(frame)
-        _, digest = draft.read()
+        digest = draft.read().sha256
         draft.certify(PROOF)
     return digest
 
@@ -246,7 +246,7 @@ def test_a_table_that_somebody_locks_is_not_waited_for_without_end(pg, monkeypat
     monkeypatch.setenv("PGOPTIONS", options)
     pg.run("CREATE TABLE t AS SELECT 1 AS id")
     with opened(parse_address(pg.url("t")), writing=True) as holder:
-        holder.execute("LOCK TABLE public.t IN ACCESS EXCLUSIVE MODE")
+        holder.session.execute("LOCK TABLE public.t IN ACCESS EXCLUSIVE MODE")
         started = time.monotonic()
         with pytest.raises(PartyError, match=r"holds a lock on it; .* by PGOPTIONS="):
             files.read(pg.url("t"))
@@ -259,10 +259,9 @@ def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_fi
     Path("policy.yaml").write_text(Path("policy.yaml").read_text() + "\nother: drop\n")
     names = ", ".join(f'"{name}" text' for name in sample_table.columns)
     pg.run(f"CREATE TABLE people (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {names})")
-    with opened(parse_address(pg.url("people")), writing=True) as session:
-        text = sample_table.select(pl.all().cast(pl.String))
-        session.insert(session.named(parse_address(pg.url("people"))), text)
-        session.commit()
+    with opened(parse_address(pg.url("people")), writing=True) as table:
+        table.session.insert(table, sample_table.select(pl.all().cast(pl.String)))
+        table.session.commit()
     people, out = pg.url("people"), pg.url("released")
     assert publish(shoal, people, out) == publish(shoal, "patients.csv", "out.csv") == 0
     assert publish(shoal, people, "mixed.csv") == publish(shoal, "patients.csv", pg.url("b")) == 0
@@ -286,9 +285,9 @@ def test_what_the_database_holds_is_audited_and_a_broken_promise_is_rolled_back(
 ):
     sent = tables.TableDraft.write
 
-    def altered(draft: tables.TableDraft, frame: pl.DataFrame) -> None:
-        sent(draft, frame)
-        draft.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row::text")
+    def altered(draft: tables.TableDraft, *given) -> None:
+        sent(draft, *given)
+        draft.table.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row::text")
 
     monkeypatch.setattr(tables.TableDraft, "write", altered)
     assert publish(shoal, "patients.csv", pg.url("released")) == 1
@@ -350,7 +349,7 @@ def test_a_primary_key_that_heirs_repeat_orders_nothing(pg):
 
 def test_others_see_the_old_release_until_the_commit(pg):
     write(CELLS, pg.url("t"))
-    with tables.table_drafts([parse_address(pg.url("t"))], replace=True) as (draft,):
+    with tables.table_drafts([Location(pg.url("t"))], replace=True) as (draft,):
         draft.write(CELLS.head(2))
         draft.read()
         assert pg.tables() == {"t", "shoal_certificates"}
@@ -378,7 +377,7 @@ def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkey
     monkeypatch.setenv("PGOPTIONS", options)
     write(CELLS, pg.url("t"))
     with opened(parse_address(pg.url("t"))) as reader:
-        reader.query("SELECT a FROM public.t")  # holds the table until the end of the block
+        reader.session.query("SELECT a FROM public.t")  # holds the table until the end of the block
         started = time.monotonic()
         with pytest.raises(PartyError, match="somebody else holds a lock on it; try again"):
             write(CELLS.head(2), pg.url("t"), replace=True)
@@ -391,7 +390,7 @@ def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkey
 
 def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
     def slowly() -> None:
-        with tables.table_drafts([parse_address(pg.url("t"))], replace=False) as (slow,):
+        with tables.table_drafts([Location(pg.url("t"))], replace=False) as (slow,):
             slow.write(CELLS)
             slow.read()
             write(CELLS.head(1), pg.url("t"))

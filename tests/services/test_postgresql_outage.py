@@ -34,9 +34,9 @@ def running():
             "CREATE VIEW slow AS SELECT who, slowly(sex) AS sex FROM people",
             "CREATE VIEW odd AS SELECT who, (1 / (beat - beat))::text AS sex FROM people",
         )
-        with opened(parse_address(started.url("people")), writing=True) as session:
-            session.insert(session.named(parse_address(started.url("people"))), wearers(300, 1))
-            session.commit()
+        with opened(parse_address(started.url("people")), writing=True) as table:
+            table.session.insert(table, wearers(300, 1))
+            table.session.commit()
         yield started
 
 

@@ -37,9 +37,9 @@ def pg(running: Server, tmp_path, monkeypatch, shoal):
         " activity text, beat bigint)"
     )
     people = parse_address(address(running, "people", "postgres"))
-    with opened(people, writing=True) as session:
-        session.insert(session.named(people), wearers(60, 1))
-        session.commit()
+    with opened(people, writing=True) as table:
+        table.session.insert(table, wearers(60, 1))
+        table.session.commit()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     for seed in (1, 2):

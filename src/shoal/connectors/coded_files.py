@@ -18,31 +18,17 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from shoal.connectors import delimited, files, formats, parquet_parts, release_drafts
+from shoal.connectors import delimited, files, formats, parquet_parts, release_drafts, typed
 from shoal.connectors.dialect import AS_FOUND, UTF8, Dialect, Reading
 from shoal.connectors.formats import Format, SourceFile, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.connectors.typed import (
-    nan_counts,
-    plain,
-    require_unfolded,
-    table_errors,
-    without_records,
-)
-from shoal.data import cores, regular_files, warnings
-from shoal.data.coded_table import (
-    TEXT_BYTES,
-    Blank,
-    CodedTable,
-    GrowingTable,
-    ShownColumn,
-    require_few,
-)
+from shoal.data import coded_table, cores, regular_files, warnings
+from shoal.data.coded_table import CodedTable, GrowingTable, ShownColumn
 from shoal.data.room import Room, SharedRoom, blocks, needs_whole, new_file, spooled
 from shoal.data.table import Column, Table
-from shoal.errors import InputError, library_errors_as
+from shoal.errors import InputError
 
 PARQUET_ROWS = 1 << 17
 """Records of a Parquet file that are held at once, beside what decoding them takes."""
@@ -62,18 +48,15 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
     regular_files.require_regular(path, "file")
     if place.is_standard or regular_files.is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
-    try:
-        with regular_files.unchanged(path):
-            return _read_regular(path, kind, reading, room)
-    except OSError as failed:
-        raise files.unreadable(path, failed) from None
+    with regular_files.readable(f"file '{path}'", "the"), regular_files.unchanged(path):
+        return _read_regular(path, kind, reading, room)
 
 
 def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) -> SourceFile:
     if kind.is_parquet:
+        nans = Counter[str]()
         with cores.beside(files.file_sha256, path) as hashed:
-            require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
-            table, nans = _read_parquet(path, reading, room)
+            table = _read_parquet(path, reading, room, nans)
             return SourceFile(table, hashed(), remarks=warnings.nan_remarks(nans))
     if not regular_files.is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
@@ -101,62 +84,23 @@ def _unpacked(path: str | Path, room: Room, allowed: int | None) -> Iterator[Pat
 def _read_delimited(
     content: Path, path: str, kind: str, reading: Reading, room: Room
 ) -> SourceFile:
-    beginning = delimited.begin(content, path, kind, reading)
-    dialect, header = beginning.dialect, beginning.header
-    if beginning.above or dialect.encoding != UTF8 or isinstance(beginning.content, bytes):
+    text = delimited.begin(content, path, kind, reading)
+    dialect, header = text.dialect, text.header
+    if text.above or dialect.encoding != UTF8 or isinstance(text.content, bytes):
         raise needs_whole(f"'{path}': text in {dialect.encoding}, or below a title, is read")
     limit = room.limit or PIECE * 32
     pieces = Pieces(content, min(PIECE, max(limit // 32, 1)), path=path)
     growing = GrowingTable({name: pl.String() for name in header}, room)
-    for frame in frames_of(pieces, beginning, list(growing.dtypes().values())):
+    for frame in _frames_of(pieces, text, list(growing.dtypes().values())):
         growing.add(frame)
     return SourceFile(growing.table(), pieces.sha256, dialect)
 
 
-def frames_of(
-    pieces: Pieces, beginning: delimited.Beginning, dtypes: Sequence[pl.DataType]
+def _frames_of(
+    pieces: Pieces, text: delimited.BegunText, dtypes: Sequence[pl.DataType]
 ) -> Iterator[pl.DataFrame]:
-    """The records of a delimited text, piece by piece; raises InputError where it is wrong.
-
-    dtypes: of the columns, in their order.
-    """
-    separator, header = beginning.dialect.delimiter, beginning.header
-    content, path = pieces.content, pieces.path
-    begun = 0
-    blank: np.ndarray | None = None
-
-    def blank_rows() -> np.ndarray:
-        """The rows of the whole text that are blank lines; raises InputError where it is wrong."""
-        delimited.check_quotes(content, path, separator)
-        delimited.check_encoding(content, path)
-        rows = delimited.check_rows(content, path, separator, len(header))
-        return np.array(rows, dtype=np.int64)
-
-    for piece in _ahead(iter(pieces)):
-        try:
-            if b'"' in piece:
-                delimited.check_quotes(pieces.head + piece, path, separator)
-            with library_errors_as("is not a table"):
-                frame = pl.read_csv(
-                    pieces.head + piece,
-                    separator=separator,
-                    infer_schema=False,
-                    schema_overrides=list(dtypes),
-                    low_memory=True,
-                )
-        except InputError:  # about a piece, whose rows have other numbers
-            blank_rows()
-            raise delimited.unreadable(path) from None
-        delimited.name_columns(frame, header, path)
-        start = begun
-        begun += frame.height
-        # rows are looked at one by one only where a cell may be missing
-        if frame.height and frame[frame.columns[-1]].null_count():
-            blank = blank_rows() if blank is None else blank
-            if len(header) > 1:
-                here = blank[(blank >= start) & (blank < begun)]
-                frame = delimited.without_rows(frame, here - start)
-        yield frame
+    """The records of a delimited text, piece by piece. dtypes: of the columns, in their order."""
+    return text.frames((pieces.head + piece for piece in _ahead(iter(pieces))), dtypes)
 
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -171,23 +115,28 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _read_parquet(
-    path: str | Path, reading: Reading, room: Room
-) -> tuple[CodedTable, Counter[str]]:
-    """The table, and how many cells are NaN, by column."""
-    nans = Counter[str]()
-    with table_errors(path, PARQUET, f"file '{path}'"):
+def _read_parquet(path: str | Path, reading: Reading, room: Room, nans: Counter[str]) -> CodedTable:
+    """The table. nans: counts the cells that are NaN, by column."""
+    with typed.table_errors(path, PARQUET, f"file '{path}'"):
         schema = dict(pl.read_parquet_schema(path))
-        plain(without_records(schema), f"file '{path}'")
         growing = GrowingTable(schema, room)
         dtypes = growing.dtypes()
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
+        for frame in _of_parquet(path, reading, nans):
+            growing.add(delimited.with_moments_as_text(frame).select(texts))
+    return growing.table()
+
+
+def _of_parquet(path: str | Path, reading: Reading, nans: Counter[str]) -> Iterator[pl.DataFrame]:
+    """The records of a file, some at a time. nans: as of `_read_parquet`."""
+    where = f"file '{path}'"
+    with typed.table_errors(path, PARQUET, where):
+        typed.require_unfolded([path], PARQUET, where, reading.unpacked)
+        typed.plain(typed.without_records(pl.read_parquet_schema(path)), where)
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
-            nans += nan_counts(frame, reading)
-            frame = delimited.with_moments_as_text(plain(frame, f"file '{path}'"))
-            growing.add(frame.select(texts))
-    return growing.table(), nans
+            nans += typed.nan_counts(frame, reading)
+            yield typed.plain(frame, where)
 
 
 def write_blocks(
@@ -238,28 +187,26 @@ def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, i
     alone: a person's other rows, and those who look alike, may be left out.
     """
     kind = Location(path).kind_to_read
-    try:
+    with regular_files.readable(f"file '{path}'", "the"):
         if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
-                frame, rows = _every(_of_parquet(path), every)
+                frame, rows = _every(_of_parquet(path, reading, Counter()), every)
                 return SourceFile(Table(frame), hashed()), rows
         if not kind.is_delimited or regular_files.is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
                 " and Parquet are sampled; convert it"
             )
-        beginning = delimited.begin(Path(path), path, kind, reading)
-        if beginning.above or beginning.dialect.encoding != UTF8:
+        text = delimited.begin(Path(path), path, kind, reading)
+        if text.above or text.dialect.encoding != UTF8:
             raise InputError(
                 f"file '{path}': is too large to be read as a whole; write it as UTF-8 text without"
                 " a title, or as Parquet"
             )
         pieces = Pieces(Path(path), PIECE, path=path)
-        texts = [pl.String()] * len(beginning.header)
-        frame, rows = _every(frames_of(pieces, beginning, texts), every)
-        return SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows
-    except OSError as failed:
-        raise files.unreadable(path, failed) from None
+        texts = [pl.String()] * len(text.header)
+        frame, rows = _every(_frames_of(pieces, text, texts), every)
+        return SourceFile(Table(frame), pieces.sha256, text.dialect), rows
 
 
 def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, int]:
@@ -274,14 +221,6 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
     if not rows:
         raise InputError("file: holds no records; publish a table with at least k people")
     return pl.concat(kept), rows
-
-
-def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    with table_errors(path, PARQUET, f"file '{path}'"):
-        require_unfolded([path], ".parquet", f"file '{path}'")
-        plain(without_records(pl.read_parquet_schema(path)), f"file '{path}'")
-        scanned = pl.scan_parquet(path, glob=False, low_memory=True)
-        yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)
 
 
 # Folders of Parquet files, read and written by many processes: a file is a task.
@@ -304,21 +243,19 @@ def read_spread(path: str | Path, room: SharedRoom, unpacked: int | None = None)
     unpacked: the bytes that each file may unpack to, where they were said.
     """
     many = Location(path).is_many
-    if not (many or Path(path).exists()):
-        raise InputError(
-            f"file '{path}': can't be read (No such file or directory); check the name and"
-            " permissions"
-        )
+    with regular_files.readable(f"file '{path}'", "the"):
+        _ = many or os.stat(path)
     parts = parquet_parts.parts_of(path) if many else [Part(Path(path), Path(path).name)]
     reading = replace(AS_FOUND, unpacked=unpacked)
     found = room.each(partial(_read_part, room.limit, reading), parts)
-    hashes = [source.sha256 for source in found]
-    parquet_parts.check_named(path, parts, hashes)
+    each = zip(parts, found, strict=True)
+    parts = [replace(part, sha256=source.sha256) for part, source in each]
+    parquet_parts.check_named(path, parts)
     tables = [cast(CodedTable, source.table) for source in found]
     schemas = [{name: table.dtype(name) for name in table.names} for table in tables]
     parquet_parts.check_alike(schemas, parts)
     whole = _joined(tables, parts, room)
-    digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
+    digest = parquet_parts.digest(parts) if many else parts[0].sha256
     return SourceFile(whole, digest)
 
 
@@ -333,7 +270,7 @@ def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> Co
     columns, blanks = {}, {}
     for name in first.names:
         of_parts = [table.column(name) for table in tables]
-        blanks[name] = Blank(
+        blanks[name] = coded_table.Blank(
             any(table.blank(name).missing for table in tables),
             any(table.blank(name).empty for table in tables),
         )
@@ -348,7 +285,7 @@ def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> Co
         columns[key] = _one_column(of_parts, records, room)
         dtypes[key] = pl.String()
         filled = [text for text, table in zip(texts, tables, strict=True) if table.records]
-        blanks[key] = Blank(None in filled, "" in filled)
+        blanks[key] = coded_table.Blank(None in filled, "" in filled)
     return CodedTable(columns, records, room, dtypes, blanks)
 
 
@@ -357,8 +294,8 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
     name = of_parts[0].name
     texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
     cells = pl.concat(texts).unique().sort()
-    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
-    require_few(name, f"{len(cells)} different texts", held, room.limit)
+    held = int(cells.str.len_bytes().sum()) + coded_table.TEXT_BYTES * len(cells)
+    coded_table.require_few(name, f"{len(cells)} different texts", held, room.limit)
     enum = pl.Enum(cells)
     dtype = np.min_scalar_type(max(len(cells) - 1, 0))
     codes = room.array(records, dtype)

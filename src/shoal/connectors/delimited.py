@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -36,33 +36,99 @@ def read(
     content: a path where the file is too large to be held twice.
     """
     found = begin(content, path, kind, reading)
-    header, separator = found.header, found.dialect.delimiter
-    asked = path, header, separator, categorical, found.above
     repeated = distinct_lines(found.content)
     if repeated is not None:
         try:
-            rows = _cells(repeated.content, *asked)
+            rows = _whole(found._replace(content=repeated.content), categorical)
         except InputError:
             pass  # which is about the lines that it was given
         else:
             if rows.height == repeated.different:
                 return RepeatedTable(Table(rows), repeated.line_of), found.dialect
-    return Table(_cells(found.content, *asked)), found.dialect
+    return Table(_whole(found, categorical)), found.dialect
 
 
-class Beginning(NamedTuple):
-    """What the beginning of a text tells. content: from the line of names on. above: lines before.
+class BegunText(NamedTuple):
+    """A text of which the names of the columns were read, and how it is written.
 
-    content is a path only where nothing had to be left out or decoded.
+    content: from the line of names on; a path only where nothing had to be left out or decoded.
+    above: how many lines stand above that.
     """
 
     content: bytes | Path
+    path: str
     header: list[str]
     dialect: Dialect
     above: int
 
+    def frames(
+        self,
+        pieces: Iterable[bytes | Path],
+        dtypes: Mapping[str, type[pl.Categorical]] | Sequence[pl.DataType],
+    ) -> Iterator[pl.DataFrame]:
+        """The records of all pieces of the text, each of which begins with the names; raises
+        InputError where it is wrong.
 
-def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Beginning:
+        dtypes: of columns by name, or of all in their order; others are text.
+        """
+        separator, begun = self.dialect.delimiter, 0
+        blank: np.ndarray | None = None
+        for piece in pieces:
+            try:
+                check_quotes(piece, self.path, separator)
+                with library_errors_as("is not a table"):
+                    frame = pl.read_csv(
+                        piece,
+                        separator=separator,
+                        infer_schema=False,
+                        schema_overrides=dtypes,
+                        glob=False,
+                        low_memory=True,
+                    )
+            except InputError:  # about a piece, whose rows have other numbers
+                check_quotes(self.content, self.path, separator)
+                check_encoding(self.content, self.path, self.above)
+                self._blank_rows()
+                # rows are in order one by one, and yet no table comes of them
+                raise InputError(
+                    f"file '{self.path}': can't be read as delimited text; a quote may be left open"
+                ) from None
+            if len(self.header) != frame.width:
+                raise InputError(
+                    f"file '{self.path}': its first line can't be read as column names; begin with"
+                    " the names"
+                )
+            frame.columns = self.header  # Polars leaves doubled quotes in names as they are
+            first, begun = begun, begun + frame.height
+            # a row that is too short shows as a missing last cell: only then is each row looked at
+            if frame.height and frame[frame.columns[-1]].null_count():
+                if blank is None and piece is not self.content:
+                    check_quotes(self.content, self.path, separator)
+                blank = self._blank_rows() if blank is None else blank
+                here = blank[(blank >= first) & (blank < begun)] - first
+                if len(here) and len(self.header) > 1:
+                    kept = np.ones(frame.height, dtype=bool)
+                    kept[here] = False
+                    frame = frame.filter(pl.Series(kept))
+            yield frame
+
+    def _blank_rows(self) -> np.ndarray:
+        """The rows of the whole text that are blank lines; raises InputError where it is wrong."""
+        try:
+            rows = check_rows(self.content, self.path, self.dialect.delimiter, len(self.header))
+        except UnicodeDecodeError:  # in a piece that was not parsed yet
+            check_encoding(self.content, self.path, self.above)
+            raise
+        return np.array(rows, dtype=np.int64)
+
+
+def _whole(text: BegunText, categorical: Collection[str]) -> pl.DataFrame:
+    few = of_few_values(text.content, text.dialect.delimiter, text.header, categorical)
+    (frame,) = text.frames([text.content], dict.fromkeys(few, pl.Categorical))
+    return frame
+
+
+def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> BegunText:
     """The names of the columns, and how the text is written; raises InputError."""
     content, encoding, has_mark = dialects.as_utf8(content, path, reading)
     start, newline = _start(content, path)
@@ -76,7 +142,8 @@ def begin(content: bytes | Path, path: str, kind: str, reading: Reading) -> Begi
     if len(header) == 1 and delimiter is None:
         _check_no_title(start, path, above)
     header = check_names(header, path)
-    return Beginning(content, header, Dialect(separator, encoding, newline, has_mark), above)
+    written = Dialect(separator, encoding, newline, has_mark)
+    return BegunText(content, path, header, written, above)
 
 
 def first_lines(path: str, reading: Reading, count: int) -> list[str]:
@@ -179,61 +246,6 @@ def _fits(text: str, encoding: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _cells(
-    content: bytes | Path,
-    path: str,
-    header: list[str],
-    separator: str,
-    categorical: Collection[str],
-    above: int,
-) -> pl.DataFrame:
-    """The records below the names. above: how many lines stand above those."""
-    check_quotes(content, path, separator)
-    try:
-        with library_errors_as("is not a table"):
-            few = of_few_values(content, separator, header, categorical)
-            categories = dict.fromkeys(few, pl.Categorical)
-            frame = pl.read_csv(
-                content,
-                separator=separator,
-                infer_schema=False,
-                schema_overrides=categories,
-                glob=False,
-                low_memory=True,
-            )
-    except InputError:
-        check_encoding(content, path, above)
-        check_rows(content, path, separator, len(header))
-        raise unreadable(path) from None
-    name_columns(frame, header, path)
-    # a row that is too short shows as a missing last cell: only then is each row looked at
-    if frame.height and frame[frame.columns[-1]].null_count():
-        blank = check_rows(content, path, separator, len(header))
-        if blank and len(header) > 1:
-            frame = without_rows(frame, blank)
-    return frame
-
-
-def without_rows(frame: pl.DataFrame, rows: list[int] | np.ndarray) -> pl.DataFrame:
-    kept = np.ones(frame.height, dtype=bool)
-    kept[rows] = False
-    return frame.filter(pl.Series(kept))
-
-
-def unreadable(path: str) -> InputError:
-    """The error where rows are in order one by one, and yet no table comes of them."""
-    return InputError(f"file '{path}': can't be read as delimited text; a quote may be left open")
-
-
-def name_columns(frame: pl.DataFrame, header: list[str], path: str) -> None:
-    """Gives a frame the names of its file; raises InputError where they are too few or too many."""
-    if len(header) != frame.width:
-        raise InputError(
-            f"file '{path}': its first line can't be read as column names; begin with the names"
-        )
-    frame.columns = header  # Polars leaves doubled quotes in names as they are
 
 
 def _check_no_title(start: str, path: str, above: int) -> None:

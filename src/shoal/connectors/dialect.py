@@ -145,21 +145,22 @@ def as_utf8(content: bytes | Path, path: str, reading: Reading) -> tuple[bytes |
         and (head.startswith(_MARKS) or _is_utf8(content))
     ):
         encoding = None
-    named = None if encoding is None else codec_of(encoding)
+    codec = (codec_of(encoding) if encoding is not None else None) or UTF8
+    is_marked = head.startswith(_UTF16_MARKS)
     if head.startswith(codecs.BOM_UTF8):
-        if named not in (None, UTF8, "utf-8-sig"):
+        if codec not in (UTF8, "utf-8-sig"):
             raise InputError(
                 f"file '{path}': begins with the mark of UTF-8, so it is not {encoding}; leave out"
                 " --read encoding, and 'encoding' of the policy"
             )
         return content, UTF8, True
-    if named in (None, UTF8, "utf-8-sig") and not head.startswith(_UTF16_MARKS):
-        return content, UTF8, False
-    codec = UTF16 if named in (None, UTF8, "utf-8-sig") else named
-    assert codec is not None
+    if codec in (UTF8, "utf-8-sig"):
+        if not is_marked:
+            return content, UTF8, False
+        codec = UTF16
     raw = whole(content)
     try:
-        return raw.decode(codec).encode(UTF8), codec, head.startswith(_UTF16_MARKS)
+        return raw.decode(codec).encode(UTF8), codec, is_marked
     except UnicodeDecodeError as wrong:
         line = raw[: wrong.start].decode(codec, errors="ignore").count("\n") + 1
         raise InputError(

@@ -15,7 +15,7 @@ from pathlib import Path
 from shoal.connectors.outputs import draft_beside
 from shoal.data import room
 from shoal.data.room import SharedRoom, Workers
-from shoal.errors import InputError, MissingExtraError
+from shoal.errors import InputError, of_extra
 
 LIMIT = 2_000_000_000
 """Bytes of memory for the driver and for each task, unless --memory says more or less."""
@@ -107,11 +107,8 @@ def _about_engine(refused: InputError) -> InputError:
 
 
 def _start_spark(ending: ExitStack) -> Workers:
-    try:
+    with of_extra("engine 'spark': needs Java 17 with PySpark", "spark"):
         from shoal.connectors.spark import SparkWorkers
-    except ImportError:
-        what = "engine 'spark': needs Java 17 with PySpark"
-        raise MissingExtraError.of(what, "spark") from None
     workers = SparkWorkers.started()
     ending.callback(workers.close)
     return workers

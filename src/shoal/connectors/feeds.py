@@ -31,7 +31,7 @@ import polars as pl
 from shoal.connectors import delimited, page_sizes, record_ends, typed
 from shoal.connectors.formats import Format
 from shoal.connectors.location import STANDARD, Location
-from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked, require_regular
+from shoal.data import regular_files
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.errors import TWICE, CheckpointError, InputError, library_errors_as
@@ -152,14 +152,15 @@ class TextFeed:
     def _fresh(self, most: int) -> bytes | None:
         """More text; empty at the end of the file, None where a pipe has nothing for the moment."""
         if not self._is_pipe:
-            try:
-                fresh = self._file.read(most)
-            except (OSError, EOFError, zlib.error) as failed:
-                if not isinstance(self._file, gzip.GzipFile):
-                    raise _unreadable(self._path, failed) from None  # type: ignore[arg-type]
-                raise InputError(
-                    f"source '{self._path}': its compression is damaged; fetch it again"
-                ) from None
+            with regular_files.readable(f"source '{self._path}'"):
+                try:
+                    fresh = self._file.read(most)
+                except (OSError, EOFError, zlib.error):
+                    if not isinstance(self._file, gzip.GzipFile):
+                        raise
+                    raise InputError(
+                        f"source '{self._path}': its compression is damaged; fetch it again"
+                    ) from None
             if not fresh and self._following:
                 self._require_still_there()
             return fresh
@@ -445,9 +446,9 @@ def rows_of_json(
                 parse_int=str,
                 parse_float=_Decimal,
                 parse_constant=int,  # NaN and Infinity are no JSON: a ValueError
-                object_pairs_hook=distinct_keys,
+                object_pairs_hook=regular_files.distinct_keys,
             )
-        except RepeatedKey:
+        except regular_files.RepeatedKey:
             bad.append((at, "names a key twice"))
             continue
         except (ValueError, RecursionError):
@@ -513,17 +514,14 @@ class TableFeed:
         self._path, self._at = path, 0
         self._errors = partial(typed.table_errors, path, kind, f"source '{path}'")
         incomplete = f"source '{path}': {typed.INCOMPLETE.format(kind[1:])}"
-        try:
-            with self._errors(), open(path, "rb") as file:
-                self._table = typed.scanned(path, kind)
-                self._most = most_unpacked(os.stat(path).st_size)
-                schema = self._table.collect_schema()
-                self.names = schema.names()
-                for records, unpacked in page_sizes.unpacked_parts(path, kind, incomplete):
-                    self._require_room(typed.beyond_short(unpacked, records, schema))
-                self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as failed:
-            raise _unreadable(path, failed) from None
+        with regular_files.readable(f"source '{path}'"), self._errors(), open(path, "rb") as file:
+            self._table = typed.scanned(path, kind)
+            self._most = regular_files.most_unpacked(os.stat(path).st_size)
+            schema = self._table.collect_schema()
+            self.names = schema.names()
+            for records, unpacked in page_sizes.unpacked_parts(path, kind, incomplete):
+                self._require_room(typed.beyond_short(unpacked, records, schema))
+            self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         typed.plain(typed.without_records(schema), f"source '{path}'")
 
     def read(self) -> Piece:
@@ -574,7 +572,7 @@ def feed_of(path: str, following: bool = False, fields: Fields = ANY_FIELDS) -> 
             " .arrow"
         )
     if not place.is_standard:
-        require_regular(path, "source", or_pipe=not kind.is_columnar)
+        regular_files.require_regular(path, "source", or_pipe=not kind.is_columnar)
     if kind.is_columnar:
         if following:
             raise InputError(
@@ -595,18 +593,10 @@ def _opened(path: str) -> tuple[BinaryIO, bool]:
             return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False), os.name == "posix"
         except (OSError, ValueError):  # not a real one
             return sys.stdin.buffer, False
-    try:
+    with regular_files.readable(f"source '{path}'"):
         if stat.S_ISFIFO(os.stat(path).st_mode) and not path.endswith(".gz"):
             return open(path, "rb", buffering=0), True
         file = open(path, "rb")  # noqa: SIM115
         if file.peek(2)[:2] == b"\x1f\x8b":
             return gzip.open(file), False  # type: ignore[return-value]
         return file, False
-    except OSError as failed:
-        raise _unreadable(path, failed) from None
-
-
-def _unreadable(path: str, failed: OSError) -> InputError:
-    return InputError(
-        f"source '{path}': can't be read ({failed.strerror}); check its name and rights"
-    )

@@ -4,7 +4,6 @@ Delimited text and workbooks are read as text, cell by cell. Parquet, Arrow and 
 their types.
 """
 
-import errno
 import gzip
 import hashlib
 import os
@@ -12,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.data import cores, regular_files, warnings
 from shoal.data.regular_files import file_sha256 as file_sha256
 from shoal.data.table import Table
-from shoal.errors import InputError, system_error
+from shoal.errors import InputError, os_errors_as_input_errors, system_error
 
 
 def read(
@@ -44,14 +43,7 @@ def read(
     allow_empty: whether a header without records is a table, too. A folder, or a pattern such as
     `part-*.parquet`, is one table in several Parquet files.
     """
-    place = Location(path)
-    kind = place.kind_to_read
-    if place.is_standard:
-        content = sys.stdin.buffer.read()
-        digest = hashlib.sha256(content).hexdigest()
-        source = _parsed(Asked(content, path, categorical, reading), kind, digest)
-    else:
-        source = read_as(path, kind, categorical, reading)
+    source = read_as(path, None, categorical, reading)
     if not source.table.records and not allow_empty:
         raise InputError(f"file '{path}': holds no records; publish a table with at least k people")
     return source
@@ -68,15 +60,14 @@ def read_as(
     if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        frame, digest, nans = read_table(place.address, reading)
-        return SourceFile(Table(frame), digest, remarks=warnings.nan_remarks(nans))
-    if place.is_many:
-        return _read_parts(path, reading)
-    kind = place.kind if kind is None else formats.format_of(kind)
+        return read_table(place.address, reading)
+    kind = place.kind_to_read if kind is None else formats.format_of(kind)
     regular_files.require_regular(path, "file", or_pipe=kind.is_text)
-    try:
-        if regular_files.is_pipe(path):  # can be read only once
-            piped = Path(path).read_bytes()
+    with regular_files.readable(f"file '{path}'", "the"):
+        if place.is_many:
+            return _read_parts(path, reading)
+        if place.is_standard or regular_files.is_pipe(path):  # can be read only once
+            piped = sys.stdin.buffer.read() if place.is_standard else Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
             return _parsed(Asked(piped, str(path), categorical, reading), kind, digest)
         with regular_files.unchanged(path), cores.beside(file_sha256, path) as hashed:
@@ -84,36 +75,22 @@ def read_as(
             content = Path(path).read_bytes() if is_whole else Path(path)
             source = _parsed(Asked(content, str(path), categorical, reading), kind, "")
             return replace(source, sha256=hashed())
-    except OSError as failed:
-        raise unreadable(path, failed) from None
 
 
 def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
     parts = parquet_parts.parts_of(path)
-    try:
-        with ExitStack() as kept:
-            for part in parts:
-                kept.enter_context(regular_files.unchanged(part.path))
-            hashes = parquet_parts.hashes(parts)
-            parquet_parts.check_named(path, parts, hashes)
-            most = [part.path for part in parts]
-            typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
-            read = [parquet_arrow.read_columns(str(part.path), PARQUET, reading) for part in parts]
-        digest = parquet_parts.digest(parts, hashes)
-        table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
-        remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
-        return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
-    except OSError as failed:
-        raise unreadable(path, failed) from None
-
-
-def unreadable(path: str | Path, failed: OSError) -> InputError:
-    """The error where a file can't be opened or read; raises MemoryError where memory is short."""
-    if failed.errno == errno.ENOMEM:
-        raise MemoryError from None
-    return InputError(
-        f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
-    )
+    with ExitStack() as kept:
+        for part in parts:
+            kept.enter_context(regular_files.unchanged(part.path))
+        parts = parquet_parts.hashed(parts)
+        parquet_parts.check_named(path, parts)
+        most = [part.path for part in parts]
+        typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
+        read = [parquet_arrow.read_columns(str(part.path), PARQUET, reading) for part in parts]
+    table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
+    remarks = warnings.nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
+    digest = parquet_parts.digest(parts)
+    return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
 
 
 LINES = 8  # of a table that is not read yet
@@ -164,7 +141,7 @@ def table_sha256(path: str | Path) -> str:
         except RowsChanged as changed:
             return changed.sha256
     if place.is_many:
-        return parquet_parts.digest(parquet_parts.parts_of(path))
+        return parquet_parts.digest(parquet_parts.hashed(parquet_parts.parts_of(path)))
     return file_sha256(path)
 
 
@@ -221,19 +198,16 @@ def _target_of(path: str) -> Path:
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
-    try:
+    remedy = "free some space or name another place"
+    with os_errors_as_input_errors(f"output '{path}'", remedy, "writing"):
         if Location(path).is_standard:
             _copy_to_standard_output(draft)
-        else:
-            if not is_private:
-                draft.chmod(0o666 & ~umask())
-            regular_files.sync(draft)
-            os.replace(draft, target)
-            regular_files.sync(target.parent)
-    except OSError as failed:
-        raise InputError(
-            f"output '{path}': writing failed ({failed.strerror or 'no space or no permission'})"
-        ) from None
+            return
+        if not is_private:
+            draft.chmod(0o666 & ~umask())
+        regular_files.sync(draft)
+        os.replace(draft, target)
+        regular_files.sync(target.parent)
 
 
 def umask() -> int:
@@ -241,6 +215,25 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def open_to_readers(folder: Path) -> None:
+    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
+    mask = umask()
+    folder.chmod(0o777 & ~mask)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def move_into_place(
+    draft: Path, place: Path, exchange: Callable[[Path, Path], None] | None = None
+) -> None:
+    """All of a folder on disk, then there by one rename or exchange, then that on disk."""
+    for path in draft.rglob("*"):
+        regular_files.sync(path)
+    regular_files.sync(draft)
+    (exchange or os.rename)(draft, place)
+    regular_files.sync(place.parent)
 
 
 def _copy_to_standard_output(draft: Path) -> None:

@@ -19,32 +19,18 @@ from typing import TypeAlias
 
 import polars as pl
 
-from shoal.connectors import dialect, files, formats, release_drafts
+from shoal.connectors import dialect, files, formats, location, release_drafts
 from shoal.connectors.database.tables import check_releases, opened, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.frames import Frame
-from shoal.connectors.location import (
-    CERTIFICATES,
-    DATABASES,
-    PARQUET,
-    POSTGRESQL,
-    RELEASES,
-    SQLITE,
-    STREAMS,
-    Location,
-    TableAddress,
-    names_table,
-    of_file,
-    of_table,
-    parse_address,
-)
+from shoal.connectors.location import PARQUET, POSTGRESQL, SQLITE, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.data.certificate import Certificate
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 
 _TABLES = {
-    "sqlite": """
+    SQLITE: """
         SELECT name, type FROM main.sqlite_schema WHERE type IN ('table', 'view')
         AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name""",
     POSTGRESQL: """
@@ -54,7 +40,7 @@ _TABLES = {
         ORDER BY 1""",
 }
 _FOREIGN_KEYS = {
-    "sqlite": """
+    SQLITE: """
         SELECT m.name, f."from", f."table", coalesce(f."to",
             (SELECT p.name FROM pragma_table_info(f."table") AS p WHERE p.pk = 1))
         FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f
@@ -75,9 +61,6 @@ _FOREIGN_KEYS = {
         ORDER BY 1, 2""",
 }
 _VIEWS = ("view", "v", "m")
-OWN = (CERTIFICATES, STREAMS, RELEASES)
-CERTIFICATE = "certificate.json"
-"""The certificate of linked tables, in their folder."""
 LONGEST = 31
 """Characters of a sheet's name."""
 
@@ -96,28 +79,6 @@ class ForeignKey:
     column: str
     to_table: str
     to_column: str
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The tables and views of a schema, and the foreign keys of one column among them."""
-
-    tables: list[str]
-    views: list[str]
-    foreign_keys: list[ForeignKey]
-
-
-def catalogue(address: TableAddress) -> Catalogue:
-    """What the schema of an address has, whatever table it names; raises InputError."""
-    with opened(address) as session:
-        parameters = (session.named(address).schema,) if address.kind == POSTGRESQL else ()
-        found = session.query(_TABLES[address.kind], parameters).rows()
-        keys = session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
-    return Catalogue(
-        [name for name, kind in found if name not in OWN and kind not in _VIEWS],
-        [name for name, kind in found if kind in _VIEWS],
-        [ForeignKey(*key) for key in keys],
-    )
 
 
 @dataclass(frozen=True)
@@ -168,7 +129,7 @@ def is_several(source: object) -> bool:
         return isinstance(source, Mapping)
     place = place_of_several(source)
     if place.is_table:
-        return not names_table(place)
+        return place.is_database
     if not place.is_path or not Path(place).exists():
         return False
     if not Path(place).is_dir():
@@ -185,49 +146,55 @@ def table_places(
     further: more tables by name. beside: files that are there for another reason, as hierarchies.
     """
     place = place_of_several(source)
-    keys: tuple[ForeignKey, ...] = ()
-    views: dict[str, TablePlace] = {}
-    if place.is_table and not names_table(place):
-        found = catalogue(parse_address(of_table(place, PEOPLE)))
-        places, views = (
-            {name: TablePlace(of_table(place, name)) for name in names}
-            for names in (found.tables, found.views)
-        )
-        keys = tuple(found.foreign_keys)
+    if place.is_database:
+        found = _in_database(place)
     elif place.is_path and Path(place).is_dir():
-        places = _in_folder(Path(place), {Path(one).resolve() for one in beside})
+        found = TablePlaces(_in_folder(Path(place), {Path(one).resolve() for one in beside}))
     elif place.is_path and place.kind_to_read.has_sheets:
-        places = _sheets(place)
+        found = TablePlaces(_sheets(place))
     else:
-        places = {PEOPLE: TablePlace(place)}
-    twice = sorted({*places} & {*(further or {})})
+        found = TablePlaces({PEOPLE: TablePlace(place)})
+    more = {name: TablePlace(str(path)) for name, path in (further or {}).items()}
     InputError.raise_for(
-        f"table '{name}': is in '{source}' and beside it; name it once" for name in twice
+        f"table '{name}': is in '{source}' and beside it; name it once"
+        for name in sorted({*found.places} & {*more})
     )
-    return TablePlaces(
-        {**places, **{name: TablePlace(str(path)) for name, path in (further or {}).items()}},
-        keys,
-        views,
-    )
+    return replace(found, places={**found.places, **more})
 
 
 def place_of_several(name: object) -> Location:
     """The place of several tables: a file that is named like a database is one."""
     place = Location(name)
-    is_database = place.is_path and place.lower().endswith(DATABASES) and not Path(place).is_dir()
-    return Location(of_file(place)) if is_database else place
+    is_database = (
+        place.is_path and place.lower().endswith(location.DATABASES) and not Path(place).is_dir()
+    )
+    return Location(location.of_file(place)) if is_database else place
 
 
 def place_of_one(released: str) -> Location:
     """Where a release has its certificate: of a database without a table, that of people."""
     place = place_of_several(released)
-    is_whole = place.is_table and not names_table(place)
-    return Location(of_table(place, PEOPLE) if is_whole else released)
+    return Location(location.of_table(place, PEOPLE) if place.is_database else released)
 
 
 def place_in_folder(folder: Path, table: str, suffix: str = ".csv") -> Location:
     """Where a folder that is written has a table."""
     return Location(str(folder / f"{table}{suffix}"))
+
+
+def _in_database(place: Location) -> TablePlaces:
+    """The tables and views of a schema, and the foreign keys of one column among them; raises
+    InputError.
+    """
+    address = location.parse_address(location.of_table(place, PEOPLE))
+    with opened(address) as table:
+        parameters = (table.schema,) if address.kind == POSTGRESQL else ()
+        found = table.session.query(_TABLES[address.kind], parameters).rows()
+        keys = table.session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
+    places = {name: TablePlace(location.of_table(place, name)) for name, _ in found}
+    views = {name: places[name] for name, kind in found if kind in _VIEWS}
+    tables = {name: places[name] for name in places if name not in {*location.OWN_TABLES, *views}}
+    return TablePlaces(tables, tuple(ForeignKey(*key) for key in keys), views)
 
 
 def _in_folder(folder: Path, beside: Collection[Path]) -> dict[str, TablePlace]:
@@ -291,7 +258,7 @@ class LinkedOutput:
         place = place_of_several(output)
         kind = formats.named(place)
         fits = place.is_path and (kind is None or kind.has_sheets)
-        if not (fits or (place.is_table and not names_table(place))):
+        if not (fits or place.is_database):
             raise InputError(
                 f"output '{place}': linked tables go to a new folder, a workbook (.xlsx) or a"
                 " database without 'table'; name one"
@@ -302,7 +269,7 @@ class LinkedOutput:
     def names(self) -> dict[str, Location]:
         """The place of each table; of a workbook, of all."""
         if self.place.is_table:
-            return {name: Location(of_table(self.place, name)) for name in self.tables}
+            return {name: Location(location.of_table(self.place, name)) for name in self.tables}
         if self._is_book:
             return dict.fromkeys(self.tables, self.place)
         return {name: place_in_folder(Path(self.place), name, self.suffix) for name in self.tables}
@@ -334,15 +301,14 @@ class LinkedOutput:
             files.check_writable(self.place, replace)
             require_sheets(self.tables)
         else:
-            release_drafts.check_target(self.place, replace, OF_TABLES)
+            release_drafts.check_target(self.place, replace, _PROOF)
 
     def _check_database(self, replace: bool) -> None:
-        addresses = [name.address for name in self.names.values()]
-        check_releases(addresses, replace)
-        first = addresses[0]
+        check_releases([*self.names.values()], replace)
+        first = self.kind.address
         if first.kind == SQLITE and not Path(first.location).exists():
             return
-        others = {*catalogue(first).tables} - {*self.tables}
+        others = {*_in_database(self.place).places} - {*self.tables}
         if others:
             raise InputError(
                 f"output '{first.shown}': there are {len(others)} other tables beside it, which an"
@@ -353,10 +319,9 @@ class LinkedOutput:
     def draft(self, replace: bool) -> Iterator[LinkedDraft]:
         """A draft that is committed if the block succeeds, else removed with all that it held."""
         if self.place.is_table:
-            places = list(self.names.values())
-            with table_drafts([place.address for place in places], replace) as tables:
-                each = zip(self.tables, places, tables, strict=True)
-                drafts = {n: release_drafts.DatabaseDraft(Path(p), p, t) for n, p, t in each}
+            with table_drafts([*self.names.values()], replace) as tables:
+                each = zip(self.names.items(), tables, strict=True)
+                drafts = {n: release_drafts.DatabaseDraft(Path(p), p, t) for (n, p), t in each}
                 yield LinkedDraft(
                     drafts, partial(_write_each, drafts), partial(_certify_each, drafts)
                 )
@@ -367,7 +332,7 @@ class LinkedOutput:
                 sheets = {n: SheetDraft(path, self.place, n) for n in self.tables}
                 yield LinkedDraft(sheets, partial(_write_book, path), book.certify)
         else:
-            with release_drafts.folder_draft(self.place, replace, OF_TABLES) as folder:
+            with release_drafts.folder_draft(self.place, replace, _PROOF) as folder:
                 inside = {n: place_in_folder(folder, n, self.suffix) for n in self.tables}
                 files_in = {n: release_drafts.FileDraft(Path(p), p) for n, p in inside.items()}
                 yield LinkedDraft(
@@ -391,7 +356,7 @@ def _certify_each(drafts: Mapping[str, release_drafts.ReleaseDraft], certificate
 
 
 def _certify_in(folder: Path, certificate: str) -> None:
-    (folder / CERTIFICATE).write_text(certificate, encoding="utf-8")
+    (folder / location.OF_TABLES).write_text(certificate, encoding="utf-8")
 
 
 def _write_book(book: Path, frames: Mapping[str, pl.DataFrame], _: Dialect) -> None:
@@ -424,7 +389,7 @@ def require_sheets(tables: Sequence[str]) -> None:
 
 def _require_own(folder: Path) -> None:
     """Raises InputError where a folder holds anything other than the tables of its certificate."""
-    proof = folder / CERTIFICATE
+    proof = folder / location.OF_TABLES
     stated = {
         str(table["name"]): table["sha256"]
         for table in Certificate.load(proof).get("tables") or ()
@@ -442,4 +407,4 @@ def _require_own(folder: Path) -> None:
         )
 
 
-OF_TABLES = release_drafts.Proof(CERTIFICATE, _require_own)
+_PROOF = release_drafts.Proof(location.OF_TABLES, _require_own)

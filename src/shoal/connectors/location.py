@@ -69,6 +69,11 @@ class Location(str):
         return is_address(self)
 
     @property
+    def is_database(self) -> bool:
+        """Whether it is an address that names no table."""
+        return self.is_table and all(name != "table" for name, _ in _parted(self)[3])
+
+    @property
     def is_topic(self) -> bool:
         return self.startswith(TOPIC)
 
@@ -82,7 +87,7 @@ class Location(str):
         where no table is named.
         """
         if self.is_table:
-            place = self if names_table(self) else of_table(self, "any")
+            place = of_table(self, "any") if self.is_database else self
             address = parse_address(place)
             return Path(address.location) if address.kind == SQLITE else None
         return Path(self) if self.is_path else None
@@ -115,26 +120,19 @@ class Location(str):
     @property
     def kind(self) -> "Format":
         """The format by suffix, CSV for `-`; raises InputError where the suffix is no format's."""
-        from shoal.connectors.formats import (
-            PACKED,
-            SUFFIXES,
-            DatabaseFormat,
-            FrameFormat,
-            format_of,
-            named,
-        )
+        from shoal.connectors import formats
 
         if self.is_standard:
-            return format_of(".csv")
+            return formats.format_of(".csv")
         if self == FRAME:
-            return FrameFormat(FRAME)
+            return formats.FrameFormat(FRAME)
         if self.is_table:
-            return DatabaseFormat(f".{self.address.kind}")
+            return formats.DatabaseFormat(f".{self.address.kind}")
         name = Path(self).name.lower()
-        if (found := named(name)) is not None:
+        if (found := formats.named(name)) is not None:
             return found
         if self.is_many or self.is_folder:
-            return format_of(PARQUET)
+            return formats.format_of(PARQUET)
         if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
             raise InputError(
                 f"file '{self}': is a spreadsheet of a format that is neither read nor written; use"
@@ -145,9 +143,8 @@ class Location(str):
                 f"file '{self}': is named like a database; name a table in it, such as"
                 f" '{of_file(self)}?table=NAME'"
             )
-        kinds = {suffix: format_of(suffix.removesuffix(PACKED)) for suffix in SUFFIXES}
-        written = [suffix for suffix, kind in kinds.items() if kind.is_written]
-        others = [suffix for suffix in kinds if suffix not in written]
+        written = [suffix for suffix, kind in formats.BY_SUFFIX.items() if kind.is_written]
+        others = [suffix for suffix in formats.SUFFIXES if suffix not in written]
         raise InputError(
             f"file '{self}': unknown format; use one of {', '.join(written)}, or to read only"
             f" {', '.join(others)}"
@@ -226,6 +223,12 @@ _SECRET = ("password", "sslpassword", "oauth_client_secret", "scram_client_key",
 CERTIFICATES = "shoal_certificates"
 STREAMS = "shoal_streams"
 RELEASES = "shoal_releases"
+OWN_TABLES = {
+    CERTIFICATES: "certificates",
+    STREAMS: "the steps of streams",
+    RELEASES: "the releases of ledgers",
+}
+"""What the tables hold that Shoal keeps beside others."""
 
 _secrets: dict[str, str] = {}
 """Passwords that stood on the command line, by the address without them: for this process alone."""
@@ -315,10 +318,6 @@ def parse_address(text: str) -> TableAddress:
 
 def of_file(path: str) -> str:
     return f"sqlite:///{quote(path)}"
-
-
-def names_table(text: str) -> bool:
-    return any(name == "table" for name, _ in _parted(text)[3])
 
 
 def of_table(database: str, table: str) -> str:

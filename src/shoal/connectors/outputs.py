@@ -26,7 +26,7 @@ from shoal.data.numbers import PLAIN, Notation
 from shoal.data.recoding import sensitive_path
 from shoal.data.regular_files import Json, is_packed, is_pipe
 from shoal.data.schema import Render
-from shoal.errors import InputError
+from shoal.errors import InputError, os_errors_as_input_errors
 
 
 def signature_path(certificate: str | Path) -> str:
@@ -345,16 +345,11 @@ def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:
     """Makes a draft; the descriptor whose lock says that its writer lives, None where another run
     has swept the draft away before it was locked.
     """
-    try:
+    with os_errors_as_input_errors(f"output '{output}'", "name another place", "writing"):
         if is_folder:
             draft.mkdir(mode=0o700)
         kind = os.O_RDONLY if is_folder else os.O_CREAT | os.O_EXCL | os.O_WRONLY
         lock = os.open(draft, kind, 0o600)
-    except OSError as failed:
-        raise InputError(
-            f"output '{output}': writing failed ({failed.strerror or 'no room or no right'})"
-            + ("; name another place" if is_folder else "")
-        ) from None
     take_lock(lock)
     if draft.exists():
         return lock

@@ -7,7 +7,7 @@ text, in a column behind those of the file. Engines of large tables write such f
 import glob
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -27,12 +27,13 @@ class Part:
     """One file of such a table.
 
     name: its path below the folder that was named. values: what the folders on the way say, by
-        column; None for no value.
+        column; None for no value. sha256: its hash, once it was hashed.
     """
 
     path: Path
     name: str
     values: tuple[tuple[str, str | None], ...] = ()
+    sha256: str = ""
 
     @property
     def keys(self) -> list[str]:
@@ -145,17 +146,13 @@ def _left_out(folder: Path, parts: Sequence[Part]) -> set[Path]:
     return {path for path in shown if path.is_file()} - {part.path for part in parts}
 
 
-def hashes(parts: list[Part]) -> list[str]:
-    return [file_sha256(part.path) for part in parts]
+def hashed(parts: list[Part]) -> list[Part]:
+    return [replace(part, sha256=file_sha256(part.path)) for part in parts]
 
 
-def digest(parts: list[Part], known: list[str] | None = None) -> str:
-    """One SHA-256 of all: that of the lines that sha256sum prints about them in their folder.
-
-    known: the hash of each, where they were hashed already.
-    """
-    each = zip(hashes(parts) if known is None else known, parts, strict=True)
-    lines = "".join(f"{one}  {part.name}\n" for one, part in each)
+def digest(parts: list[Part]) -> str:
+    """One SHA-256 of all: that of the lines that sha256sum prints about them in their folder."""
+    lines = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
@@ -209,16 +206,16 @@ def check_released(path: str | Path) -> None:
         )
 
 
-def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]) -> None:
+def check_named(folder: str | Path, parts: Sequence[Part]) -> None:
     """Raises InputError where a folder with a manifest does not hold just the files that it names.
 
-    parts, hashes: the folder's Parquet files, as they are. A pattern names its files itself.
+    parts: the folder's Parquet files, hashed. A pattern names its files itself.
     """
     manifest = Path(folder) / MANIFEST
     if not manifest.is_file():
         return
     stated = stated_files(manifest)
-    found = dict(zip((part.name for part in parts), hashes, strict=True))
+    found = {part.name: part.sha256 for part in parts}
     # hidden names, too: they are handed on with the folder, and not every engine passes over them
     there = {path.name for path in Path(folder).iterdir()} - {MANIFEST, f"{MANIFEST}.sig"}
     strange = sorted((there | set(found)) - set(stated))

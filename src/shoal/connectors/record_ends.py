@@ -9,6 +9,7 @@ next line begins another one.
 
 import hashlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import polars as pl
 from shoal.connectors.dialect import mapped
 from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.data.table import HEAD
-from shoal.errors import InputError
+from shoal.errors import InputError, library_errors_as
 
 WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)
 QUOTE = 34
@@ -401,10 +402,11 @@ def of_few_values(
     found = [name for name in header if name in names]
     if _size(content) < LEAST_TEXT:
         return found
-    head = pl.read_csv(content, separator=separator, infer_schema=False, n_rows=HEAD)
-    if head.columns != header:
-        return found
-    return [name for name in found if head[name].n_unique() <= head.height // 2]
+    with suppress(InputError), library_errors_as("is not a table"):  # said by who reads all of it
+        head = pl.read_csv(content, separator=separator, infer_schema=False, n_rows=HEAD)
+        if head.columns == header:
+            return [name for name in found if head[name].n_unique() <= head.height // 2]
+    return found
 
 
 def lines_of(text: np.ndarray, begin: int) -> DistinctLines | None:

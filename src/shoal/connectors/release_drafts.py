@@ -21,10 +21,9 @@ from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.numbers import PLAIN, Notation
-from shoal.data.regular_files import sync
 from shoal.data.schema import Render
 from shoal.data.table import Table
-from shoal.errors import InputError
+from shoal.errors import InputError, os_errors_as_input_errors
 
 if TYPE_CHECKING:
     from shoal.connectors.database.tables import TableDraft
@@ -75,7 +74,7 @@ def check_output(output_path: str, replace: bool) -> None:
     elif place.is_table:
         from shoal.connectors.database.tables import check_releases
 
-        check_releases([place.address], replace)
+        check_releases([place], replace)
     else:
         files.check_writable(output_path, replace)
 
@@ -96,7 +95,7 @@ def release_draft(
     elif place.is_table:
         from shoal.connectors.database.tables import table_drafts
 
-        with table_drafts([place.address], replace) as (table,):
+        with table_drafts([place], replace) as (table,):
             yield DatabaseDraft(Path(place), place, table)
     elif place.is_folder:
         with folder_draft(output_path, replace) as folder:
@@ -175,8 +174,7 @@ class DatabaseDraft(ReleaseDraft):
         self.table.write(frame)
 
     def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
-        frame, digest = self.table.read()
-        return files.SourceFile(Table(frame), digest)
+        return self.table.read()
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)
@@ -204,22 +202,20 @@ def write_parts(frame: pl.DataFrame, draft: Path, metadata: dict[str, str] | Non
 
 def listed_files(draft: Path) -> list[dict[str, str | int]]:
     """What the manifest says of every file: name, records, bytes and hash."""
-    parts = parquet_parts.parts_of(draft)
     return [
         {
             "name": part.name,
             "records": pl.scan_parquet(part.path).select(pl.len()).collect().item(),
             "bytes": part.path.stat().st_size,
-            "sha256": sha256,
+            "sha256": part.sha256,
         }
-        for part, sha256 in zip(parts, parquet_parts.hashes(parts), strict=True)
+        for part in parquet_parts.hashed(parquet_parts.parts_of(draft))
     ]
 
 
 def _require_named(folder: Path) -> None:
     """Raises InputError where a folder does not hold just the files that its manifest names."""
-    parts = parquet_parts.parts_of(folder)
-    parquet_parts.check_named(folder, parts, parquet_parts.hashes(parts))
+    parquet_parts.check_named(folder, parquet_parts.hashed(parquet_parts.parts_of(folder)))
 
 
 @dataclass(frozen=True)
@@ -247,7 +243,10 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
     with outputs.draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
         check_target(output_path, replace, proof)  # somebody may have taken the name meanwhile
-        _take_place(draft, target, output_path)
+        with os_errors_as_input_errors(f"output '{output_path}'", "name a new folder", "writing"):
+            files.open_to_readers(draft)
+            has_earlier = target.is_dir() and any(target.iterdir())
+            files.move_into_place(draft, target, _exchange if has_earlier else None)
 
 
 def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> None:
@@ -268,26 +267,6 @@ def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> No
     if not replace:
         raise is_taken(where, "folder")
     proof.require_own(target)  # what its certificate doesn't name would be deleted with it
-
-
-def _take_place(draft: Path, target: Path, output_path: str) -> None:
-    try:
-        mask = files.umask()
-        for path in sorted(draft.iterdir()):
-            path.chmod(0o666 & ~mask)
-            sync(path)
-        sync(draft)
-        draft.chmod(0o777 & ~mask)
-        if target.is_dir() and any(target.iterdir()):
-            _exchange(draft, target)
-        else:
-            os.rename(draft, target)
-        sync(target.parent)
-    except OSError as failed:
-        raise InputError(
-            f"output '{output_path}': writing failed"
-            f" ({failed.strerror or 'no space or no permission'}); name a new folder"
-        ) from None
 
 
 def _exchange(one: Path, other: Path) -> None:

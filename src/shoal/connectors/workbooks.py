@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from itertools import count as numbers_from
@@ -23,11 +24,12 @@ import polars as pl
 
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
+from shoal.data.language import inflected
 from shoal.data.person_names import nobody
 from shoal.data.regular_files import most_cells, most_unpacked, require_room
 from shoal.data.table import as_text
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
-from shoal.errors import InputError, MissingExtraError, library_errors_as
+from shoal.errors import InputError, library_errors_as, of_extra
 
 ROWS, COLUMNS, CHARACTERS = 1_048_575, 16_384, 32_767
 """What a sheet holds, below its first row; and a cell."""
@@ -81,11 +83,9 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 
     Raises InputError where it is not such a table, MissingExtraError without the extra.
     """
-    with _opened(path, reading) as (book, parts, lengths, visible):
-        sheet = _sheet_name(book, path, reading.sheet, visible)
-        seen = _walked(path, parts, lengths, sheet, reading)
-        with library_errors_as(str(_damaged(path))):
-            rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+    with _opened(path, reading) as book:
+        sheet = book.sheet
+        seen, rows = book.walked(sheet), book.rows(sheet)
         hidden = _check_cells(path, seen, rows, reading.header)
         frame = _table(rows, path, reading, seen.masks)
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
@@ -99,37 +99,99 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
     walks no sheet, however large they are.
     """
     rows: list[list[Any]] = []
-    with _opened(path, reading) as (book, parts, lengths, names):
+    with _opened(path, reading) as book:
+        names = book.shown
         named = reading.sheet if reading.sheet in names else next(iter(names), None)
         if named is not None and count:
-            with suppress(InputError), library_errors_as(str(_damaged(path))):
-                _walked(path, parts, lengths, named, reading)
-                sheet = book.get_sheet_by_name(named)
-                rows = sheet.to_python(skip_empty_area=False, nrows=count)
+            with suppress(InputError):
+                book.walked(named)
+                rows = book.rows(named, count)
         return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
 
 
-@contextmanager
-def _opened(
-    path: str | Path, reading: Reading
-) -> Iterator[tuple[Any, list[str], list[int], list[str]]]:
-    """A workbook, the parts of its archive, the lengths of the texts that its cells share, and the
-    names of its visible sheets.
+@dataclass(frozen=True)
+class _Book:
+    """A workbook that is open: its archive, and as calamine reads it.
+
+    most: bytes that its texts may take. lengths: of those that its cells share. shown: the names of
+    its visible sheets.
     """
-    calamine = _reader(path)
-    parts = _checked_parts(path, reading.unpacked)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            lengths = _lengths(archive, parts, _most(path, reading))
-        with library_errors_as(str(_damaged(path))):
-            book = calamine.CalamineWorkbook.from_path(str(path))
-            visible = calamine.SheetVisibleEnum.Visible
-            names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
-        yield book, parts, lengths, names
-    except InputError:
-        raise
-    except (*DAMAGES, calamine.CalamineError):
-        raise _damaged(path) from None
+
+    path: str | Path
+    reading: Reading
+    archive: zipfile.ZipFile
+    most: int
+    lengths: list[int]
+    read: Any
+    shown: list[str]
+
+    @property
+    def sheet(self) -> str:
+        """The sheet that is read; raises InputError where it is not clear which."""
+        named, names = self.reading.sheet, ", ".join(map(repr, self.shown))
+        if named is not None:
+            if named not in self.read.sheet_names:
+                raise InputError(
+                    f"file '{self.path}': has no sheet of the name that was given; its sheets are"
+                    f" {names}: say --read sheet=NAME"
+                )
+            return named
+        if len(self.shown) != 1:
+            listed = f" ({names})" if names else ""
+            raise InputError(
+                f"file '{self.path}': has {len(self.shown)} sheets{listed}; say --read sheet=NAME"
+            )
+        return self.shown[0]
+
+    def rows(self, sheet: str, most: int | None = None) -> list[list[Any]]:
+        """The cells of a sheet that was walked, which calamine may take in."""
+        with library_errors_as(str(_damaged(self.path))):
+            read: list[list[Any]] = self.read.get_sheet_by_name(sheet).to_python(
+                skip_empty_area=False, nrows=most
+            )
+        return read
+
+    def walked(self, sheet: str) -> "_Sheet":
+        """What a sheet says of itself; raises InputError where calamine may not take it in: where
+        far more cells lie between its corners than it has, or its cells hold too many characters by
+        repeating texts that are written once.
+        """
+        where = f"file '{self.path}'"
+        try:
+            seen = _Sheet(self.lengths, _masks(self.archive))
+        except _FarTooManyError:
+            text = f"describes more than {MOST_STYLES} styles; export it as .csv"
+            raise InputError(f"{where}: {text}") from None
+        with suppress(_FarTooManyError):  # said below, by what was seen so far
+            seen.walk(self.archive, _part_of(self.archive, sheet))
+        size = seen.last_row * seen.last_column
+        if size > most_cells(seen.filled):
+            raise InputError(
+                f"{where}: its sheet reaches over {size} cells, of which {seen.filled} have a"
+                " value, so that one stands far from the others; delete what is right of the table"
+                " and below it, or export it as .csv"
+            )
+        require_room(seen.characters, self.most, where)
+        return seen
+
+
+@contextmanager
+def _opened(path: str | Path, reading: Reading) -> Iterator[_Book]:
+    with of_extra(f"file '{path}': needs the extra 'excel'", "excel"):
+        import python_calamine as calamine
+    with _archive(path, reading.unpacked) as archive:
+        try:
+            most = most_unpacked(os.stat(path).st_size, reading.unpacked)
+            lengths = _lengths(archive, most)
+            with library_errors_as(str(_damaged(path))):
+                book = calamine.CalamineWorkbook.from_path(str(path))
+                visible = calamine.SheetVisibleEnum.Visible
+                names = [one.name for one in book.sheets_metadata if one.visible == visible]
+            yield _Book(path, reading, archive, most, lengths, book, names)
+        except InputError:
+            raise
+        except (*DAMAGES, calamine.CalamineError):
+            raise _damaged(path) from None
 
 
 def _damaged(path: str | Path) -> InputError:
@@ -139,90 +201,36 @@ def _damaged(path: str | Path) -> InputError:
     )
 
 
-def _most(path: str | Path, reading: Reading) -> int:
-    """The bytes that a workbook's texts may take."""
-    return most_unpacked(os.stat(path).st_size, reading.unpacked)
-
-
-def _reader(path: str | Path) -> Any:
-    try:
-        import python_calamine
-    except ImportError:
-        raise MissingExtraError.of(f"file '{path}': needs the extra 'excel'", "excel") from None
-    return python_calamine
-
-
-def _checked_parts(path: str | Path, allowed: int | None = None) -> list[str]:
-    """The parts of the archive; raises InputError where it is none, or unpacks to too much.
+@contextmanager
+def _archive(path: str | Path, allowed: int | None = None) -> Iterator[zipfile.ZipFile]:
+    """The archive; raises InputError where it is none, or unpacks to too much.
 
     allowed: the bytes that it may unpack to, where its reader has said.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
+        archive = zipfile.ZipFile(path)
     except (FileNotFoundError, PermissionError):
         raise  # says nothing of the workbook
     except (zipfile.BadZipFile, OSError, NotImplementedError):
         raise _damaged(path) from None
-    most = most_unpacked(sum(part.compress_size for part in parts), allowed)
-    require_room(sum(part.file_size for part in parts), most, f"file '{path}'")
-    names = [part.filename for part in parts]
-    if len({*names}) < len(names):  # programs differ in which of two they read
-        raise InputError(f"file '{path}': holds a part of its archive twice; save it again")
-    return names
+    with archive:
+        parts = archive.infolist()
+        most = most_unpacked(sum(part.compress_size for part in parts), allowed)
+        require_room(sum(part.file_size for part in parts), most, f"file '{path}'")
+        if len({part.filename for part in parts}) < len(
+            parts
+        ):  # programs differ in which they read
+            raise InputError(f"file '{path}': holds a part of its archive twice; save it again")
+        yield archive
 
 
 def foreign_parts(path: str | Path) -> int:
     """How many parts a workbook has that `write` never makes: sheets, comments, pictures."""
-    return sum(part not in OWN_PARTS for part in _checked_parts(path))
-
-
-def _sheet_name(book: Any, path: str | Path, named: str | None, shown: list[str]) -> str:
-    """The sheet that is read; raises InputError where it is not clear which. shown: the visible."""
-    if named is not None:
-        if named not in book.sheet_names:
-            raise InputError(
-                f"file '{path}': has no sheet of the name that was given; its sheets are"
-                f" {', '.join(map(repr, shown))}: say --read sheet=NAME"
-            )
-        return named
-    if len(shown) != 1:
-        listed = f" ({', '.join(map(repr, shown))})" if shown else ""
-        raise InputError(f"file '{path}': has {len(shown)} sheets{listed}; say --read sheet=NAME")
-    return shown[0]
+    with _archive(path) as archive:
+        return sum(part not in OWN_PARTS for part in archive.namelist())
 
 
 # What calamine shows as blank
-
-
-def _walked(
-    path: str | Path, parts: Sequence[str], lengths: Sequence[int], sheet: str, reading: Reading
-) -> "_Sheet":
-    """What a sheet says of itself; raises InputError where calamine may not take it in."""
-    with zipfile.ZipFile(path) as archive:
-        try:
-            seen = _Sheet(lengths, _masks(archive, parts))
-        except _FarTooManyError:
-            text = f"describes more than {MOST_STYLES} styles; export it as .csv"
-            raise InputError(f"file '{path}': {text}") from None
-        with suppress(_FarTooManyError):  # said below, by what was seen so far
-            seen.walk(archive, _part_of(archive, parts, sheet))
-    _check_extent(path, seen, _most(path, reading))
-    return seen
-
-
-def _check_extent(path: str | Path, seen: "_Sheet", most: int) -> None:
-    """Raises InputError where far more cells lie between the corners of a sheet than it has, or its
-    cells hold more than `most` characters by repeating texts that are written once.
-    """
-    size = seen.last_row * seen.last_column
-    if size > most_cells(seen.filled):
-        raise InputError(
-            f"file '{path}': its sheet reaches over {size} cells, of which {seen.filled} have a"
-            " value, so that one stands far from the others; delete what is right of the table"
-            " and below it, or export it as .csv"
-        )
-    require_room(seen.characters, most, f"file '{path}'")
 
 
 def _check_cells(path: str | Path, seen: "_Sheet", rows: list[list[Any]], header: int) -> int:
@@ -397,7 +405,7 @@ TEXT = 24
 """Bytes that calamine sets aside for each text that a list says it has, before it reads one."""
 
 
-def _lengths(archive: zipfile.ZipFile, parts: Sequence[str], most: int) -> list[int]:
+def _lengths(archive: zipfile.ZipFile, most: int) -> list[int]:
     """The characters of every text that cells may share. Raises KeyError, as for damage, where a
     list says that it has more texts than it has, and than `most` bytes hold.
     """
@@ -415,7 +423,7 @@ def _lengths(archive: zipfile.ZipFile, parts: Sequence[str], most: int) -> list[
         if lengths:
             lengths[-1] += len(text)
 
-    shared = [part for part in parts if part.casefold().endswith("sharedstrings.xml")]
+    shared = [part for part in archive.namelist() if part.casefold().endswith("sharedstrings.xml")]
     if len(shared) > 1:
         raise KeyError(shared[1])
     for part in shared:
@@ -425,7 +433,7 @@ def _lengths(archive: zipfile.ZipFile, parts: Sequence[str], most: int) -> list[
     return lengths
 
 
-def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, str]:
+def _masks(archive: zipfile.ZipFile) -> dict[int, str]:
     """By the number of a style, its format where that says how a cell is read, such as `00000`."""
     codes: dict[str, str] = {}
     found: dict[int, str] = {}
@@ -447,17 +455,20 @@ def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, str]:
     def ended(_: str) -> None:
         inside.pop()
 
-    for part in (part for part in parts if part.casefold().endswith("/styles.xml")):
-        _parse(archive, part, begun, ended)
+    for part in archive.namelist():
+        if part.casefold().endswith("/styles.xml"):
+            _parse(archive, part, begun, ended)
     return found
 
 
 def _hidden(rows: int) -> tuple[ReleaseWarning, ...]:
     if not rows:
         return ()
-    are = "1 row of the sheet is" if rows == 1 else f"{rows} rows of the sheet are"
-    text = f"{are} hidden, and published as all others; take out of the data what is not meant"
-    return (ReleaseWarning(HIDDEN_ROWS, text),)
+    text = (
+        "{} [row of the sheet is|rows of the sheet are] hidden, and published as all others; take"
+        " out of the data what is not meant"
+    )
+    return (ReleaseWarning(HIDDEN_ROWS, inflected(text, rows)),)
 
 
 def _listed(places: Sequence[str], count: int) -> str:
@@ -466,26 +477,18 @@ def _listed(places: Sequence[str], count: int) -> str:
 
 
 def _what_is_blank(errors: int, formulas: int) -> str:
-    parts = []
-    if errors:
-        parts.append("1 cell is an error" if errors == 1 else f"{errors} cells are errors")
+    said = [inflected("{} [cell is an error|cells are errors]", errors)] if errors else []
     if formulas:
-        cells = "" if errors else (" cell" if formulas == 1 else " cells")
-        what = "is a formula" if formulas == 1 else "are formulas"
-        parts.append(f"{formulas}{cells} {what} without a value")
-    return " and ".join(parts)
+        cells = "{}" if errors else "{} [cell|cells]"
+        said.append(inflected(f"{cells} [is a formula|are formulas] without a value", formulas))
+    return " and ".join(said)
 
 
-def _part_of(archive: zipfile.ZipFile, parts: Sequence[str], sheet: str) -> str:
+def _part_of(archive: zipfile.ZipFile, sheet: str) -> str:
     """The part that holds a sheet, by the workbook's own list."""
-    book = next(
-        (
-            target
-            for _, kind, target in _relations(archive, "_rels/.rels", "")
-            if kind.endswith("/officeDocument")
-        ),
-        "xl/workbook.xml",
-    )
+    named = _relations(archive, "_rels/.rels", "")
+    books = (target for _, kind, target in named if kind.endswith("/officeDocument"))
+    book = next(books, "xl/workbook.xml")
     folder = posixpath.dirname(book)
     numbers: dict[str, str] = {}
 
@@ -497,7 +500,7 @@ def _part_of(archive: zipfile.ZipFile, parts: Sequence[str], sheet: str) -> str:
     _parse(archive, book, begun)
     relations = f"{folder}/_rels/{posixpath.basename(book)}.rels".lstrip("/")
     for number, _, target in _relations(archive, relations, folder):
-        if number == numbers.get(sheet) and target in parts:
+        if number == numbers.get(sheet) and target in archive.namelist():
             return target
     raise KeyError(sheet)
 
@@ -656,10 +659,8 @@ def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
 
     Raises InputError where a sheet can't hold one, MissingExtraError without the extra.
     """
-    try:
+    with of_extra("output: .xlsx needs the extra 'excel'", "excel"):
         import xlsxwriter
-    except ImportError:
-        raise MissingExtraError.of("output: .xlsx needs the extra 'excel'", "excel") from None
     # numbers and dates of which a sheet can't hold all are texts
     sheets = {
         title: pl.DataFrame([column if _is_held(column) else as_text(column) for column in frame])
@@ -737,10 +738,10 @@ def _too_large(frame: pl.DataFrame) -> Iterator[str]:
     is_blank = pl.DataFrame([as_text(column).fill_null("") == "" for column in frame])
     blank = is_blank.filter(pl.all_horizontal(pl.all())).height
     if blank:  # readers take a blank row for none
-        rows = "1 row has" if blank == 1 else f"{blank} rows have"
-        yield (
-            f"output: {rows} no value in any column, and a sheet holds no such row; write .csv or"
-            " .parquet"
+        yield inflected(
+            "output: {} [row has|rows have] no value in any column, and a sheet holds no such row;"
+            " write .csv or .parquet",
+            blank,
         )
     for name in frame.columns:
         if frame[name].dtype != pl.String:

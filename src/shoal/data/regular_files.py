@@ -3,6 +3,7 @@ never end or can be read only once; it unpacks to what memory can take; and no k
 stands in it twice.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -68,13 +69,17 @@ def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
 
 
 @contextmanager
-def readable(what: str) -> Iterator[None]:
-    """Raises InputError where the block can't read what a message names like this."""
+def readable(what: str, whose: str = "its") -> Iterator[None]:
+    """Raises InputError where the block can't read what a message names like this, and MemoryError
+    where memory is short. whose: the name that is to be checked.
+    """
     try:
         yield
     except OSError as failed:
+        if failed.errno == errno.ENOMEM:
+            raise MemoryError from None
         raise InputError(
-            f"{what}: can't be read ({failed.strerror}); check its name and permissions"
+            f"{what}: can't be read ({failed.strerror}); check {whose} name and permissions"
         ) from None
 
 

@@ -47,13 +47,13 @@ def test_a_table_that_is_replaced_is_refused_past_memory(replaced):
 def test_a_part_that_is_replaced_is_refused(tmp_path, monkeypatch):
     for number in (0, 1):
         pl.DataFrame({"a": ["x"]}).write_parquet(tmp_path / f"part-{number}.parquet")
-    hashes = parquet_parts.hashes
+    hashed = parquet_parts.hashed
 
-    def hashed(parts):
-        found = hashes(parts)
+    def replaced_behind(parts):
+        found = hashed(parts)
         pl.DataFrame({"a": ["y", "z"]}).write_parquet(parts[1].path)
         return found
 
-    monkeypatch.setattr(parquet_parts, "hashes", hashed)
+    monkeypatch.setattr(parquet_parts, "hashed", replaced_behind)
     with pytest.raises(InputError, match=CHANGED):
         files.read(str(tmp_path))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sample_policies import content_of
-from shoal.connectors import delimited, record_ends
+from shoal.connectors import delimited, files, record_ends
 from shoal.connectors.dialect import Reading
 from shoal.connectors.record_ends import lines_of
 from shoal.data.table import RepeatedTable, Table
@@ -126,3 +126,25 @@ def test_no_more_different_lines_are_known_than_there_is_room_for(monkeypatch):
 )
 def test_a_carriage_return_beside_a_blank_line_costs_nobody_a_record(text, rows):
     assert shown(f"a,b\n{text}".encode()).cast(pl.String).rows() == rows
+
+
+# Columns whose cells hardly repeat are read as texts, others as categories: nobody can tell.
+
+
+NAMES = ["few", "many"]
+
+
+def test_only_columns_whose_first_cells_repeat_become_categories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame({"few": [n % 7 for n in range(300)], "many": range(300)})
+    frame.write_csv(tmp_path / "in.csv")
+    short = files.read(str(tmp_path / "in.csv"), NAMES).table
+    monkeypatch.setattr(record_ends, "LEAST_TEXT", 0)
+    long = files.read(str(tmp_path / "in.csv"), NAMES).table
+    assert [short.dtype(name) for name in NAMES] == [pl.Categorical, pl.Categorical]
+    assert [long.dtype(name) for name in NAMES] == [pl.Categorical, pl.String]
+    for name in NAMES:
+        one, other = short.column(name), long.column(name)
+        assert one.cells == other.cells
+        assert one.codes.tolist() == other.codes.tolist()

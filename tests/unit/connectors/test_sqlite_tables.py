@@ -17,7 +17,7 @@ from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened, rows_sha256
 from shoal.connectors.linked_tables import TablePlaces, table_places
-from shoal.connectors.location import parse_address, without_password
+from shoal.connectors.location import Location, parse_address, without_password
 from shoal.connectors.outputs import certificate_beside, check_not_read
 from shoal.data import regular_files
 from shoal.errors import InputError, PartyError, PromiseError
@@ -37,9 +37,9 @@ def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) ->
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_drafts([parse_address(address)], replace) as (draft,):
+    with tables.table_drafts([Location(address)], replace) as (draft,):
         draft.write(frame)
-        _, digest = draft.read()
+        digest = draft.read().sha256
         draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
     return digest
 
@@ -271,9 +271,9 @@ def test_a_change_in_the_database_is_found(workplace, shoal):
 def test_what_the_database_holds_is_audited_not_what_was_sent(workplace, shoal, monkeypatch):
     sent = tables.TableDraft.write
 
-    def altered(draft: tables.TableDraft, frame: pl.DataFrame) -> None:
-        sent(draft, frame)
-        draft.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row")
+    def altered(draft: tables.TableDraft, *given) -> None:
+        sent(draft, *given)
+        draft.table.session.execute(f"UPDATE {draft.unnamed.quoted} SET age = shoal_row")
 
     monkeypatch.setattr(tables.TableDraft, "write", altered)
     assert publish(shoal) == PromiseError.exit_status
@@ -323,7 +323,7 @@ def test_a_primary_key_of_several_nulls_orders_nothing():
 def test_others_see_the_old_release_until_the_commit(workplace, shoal):
     assert publish(shoal) == 0
     before = files.read(OUT).frame
-    with tables.table_drafts([parse_address(OUT)], replace=True) as (draft,):
+    with tables.table_drafts([Location(OUT)], replace=True) as (draft,):
         draft.write(before.head(3))
         draft.read()
         assert files.read(OUT).frame.equals(before)
@@ -363,8 +363,8 @@ def test_a_release_that_somebody_changed_does_not_give_way():
 def test_views_and_triggers_of_others_call_nothing_unsafe(tmp_path):
     path = tmp_path / "d.db"
     sqlite3.connect(path).close()
-    with opened(parse_address(f"sqlite:///{path}?table=t")) as session:
-        assert session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    with opened(parse_address(f"sqlite:///{path}?table=t")) as table:
+        assert table.session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 
 def test_names_that_sqlite_takes_for_one_are_refused():

@@ -24,7 +24,6 @@ from shoal.cli.main import status_of
 from shoal.connectors import feeds, files, typed, workbooks
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
-from shoal.connectors.formats import parquet_arrow
 from shoal.connectors.typed import plain
 from shoal.data import regular_files
 from shoal.data.regular_files import FREE, RATIO, most_unpacked, unpacked
@@ -143,9 +142,7 @@ def test_lists_that_nobody_needs_are_not_read(tmp_path, monkeypatch, name):
     table = pl.DataFrame({"age": [1, 2], "l": [[1] * 9, [2]]})
     table.write_parquet(path) if name == "t.parquet" else table.write_ipc(path)
     seen = []
-    monkeypatch.setattr(
-        parquet_arrow, "plain", lambda frame, *_: seen.append(frame) or plain(frame, *_)
-    )
+    monkeypatch.setattr(typed, "plain", lambda frame, *_: seen.append(frame) or plain(frame, *_))
     found = files.read(str(path), reading=Reading(dropped=frozenset({"l"}))).frame
     assert found.rows() == [(1, None), (2, None)]
     assert [frame.schema["l"] for frame in seen if frame.height] == [pl.String]

@@ -9,7 +9,7 @@ from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
 from shoal.connectors.linked_tables import table_places
-from shoal.connectors.location import Location, names_table
+from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate, is_close
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
@@ -34,7 +34,8 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
     """
-    if Location(path).is_table and names_table(path) and len(stated.at("tables") or ()) > 1:
+    released = Location(path)
+    if released.is_table and not released.is_database and len(stated.at("tables") or ()) > 1:
         raise InputError(
             f"table '{path}': is one of several that were released together; name the database"
             " without 'table'"

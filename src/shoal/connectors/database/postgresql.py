@@ -21,7 +21,7 @@ from shoal.connectors.database.session import (
     cell_of,
 )
 from shoal.connectors.location import TableAddress
-from shoal.errors import MissingExtraError
+from shoal.errors import of_extra
 
 LONGEST = 63
 """Bytes of a name; the server would cut a longer one without a word."""
@@ -272,12 +272,9 @@ class PostgresSession:
                 "a cell holds the character NUL, which PostgreSQL does not accept"
             )
         with _in_our_words():
-            for first in range(0, frame.height, BATCH):
+            for rows in frame.iter_slices(BATCH):
                 self.cursor.adbc_ingest(
-                    table.name,
-                    frame.slice(first, BATCH),
-                    mode="append",
-                    db_schema_name=table.schema,
+                    table.name, rows, mode="append", db_schema_name=table.schema
                 )
 
     def run_deferred(self) -> None:
@@ -310,12 +307,10 @@ def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
 
 
 def _driver() -> Any:
-    try:
+    what = "PostgreSQL needs adbc-driver-postgresql and pyarrow"
+    with of_extra(what, "postgres", are_many=True):
         import adbc_driver_postgresql.dbapi as driver
         import pyarrow  # noqa: F401  # else what fails amid the rows has no SQLSTATE
-    except ImportError:
-        what = "PostgreSQL needs adbc-driver-postgresql and pyarrow"
-        raise MissingExtraError.of(what, "postgres", are_many=True) from None
     return driver
 
 

@@ -31,14 +31,21 @@ import polars as pl
 from shoal.connectors import delimited, dialect
 from shoal.connectors.database import session as sql
 from shoal.connectors.database import tables
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
+from shoal.connectors.database.session import DatabaseRefusal, KeptList, OpenTable, SqlColumn
 from shoal.connectors.database.tables import opened
+from shoal.connectors.formats import SourceFile
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.location import RELEASES, TableAddress, require_whole
+from shoal.data.table import Table
+from shoal.data.warnings import nan_remarks
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
-_ABOUT = ("name", "release", "since", "rows", "certificate", "created")
-_NUMBERS = ("release", "since", "rows")
+_LIST = KeptList(
+    RELEASES,
+    ("name", "release", "since", "rows", "certificate", "created"),
+    numbers=("release", "since", "rows"),
+    key=2,
+)
 _COUNT = re.compile("[0-9]{1,18}")
 
 
@@ -107,38 +114,17 @@ def stated(certificate: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
+def listed_releases(table: OpenTable) -> list[ListedRelease]:
     """The releases of a table, rising; none where the list is missing or another program's."""
-    lines = sql.kept_lines(session, table.beside(RELEASES), _ABOUT, table.name)
     return [
         ListedRelease(_number(release), _number(since), _number(count), proof or "", created or "")
-        for release, since, count, proof, created in lines
+        for release, since, count, proof, created in _LIST.lines(table)
     ]
 
 
 def _number(text: str | None) -> int:
     """What a cell of the list says; -1, which no release has, where somebody made it no number."""
     return int(text) if text is not None and _COUNT.fullmatch(text) else -1
-
-
-def list_release(session: Session, table: TableName, line: ListedRelease) -> None:
-    """Adds a line; the database refuses a second one of the same release."""
-    kept = table.beside(RELEASES)
-    if not session.columns(kept):
-        types = ", ".join(
-            f"{name} {'bigint' if name in _NUMBERS else 'text'} NOT NULL" for name in _ABOUT
-        )
-        session.execute(f"CREATE TABLE {kept.quoted} ({types}, PRIMARY KEY (name, release))")
-    places = ", ".join(
-        f"CAST(${place} AS {'bigint' if name in _NUMBERS else 'text'})"
-        for place, name in enumerate(_ABOUT, start=1)
-    )
-    numbers = (str(line.release), str(line.since), str(line.rows))
-    with sql.beside(kept):
-        session.execute(
-            f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ({places})",
-            (table.name, *numbers, line.certificate, line.created),
-        )
 
 
 @dataclass(frozen=True)
@@ -157,11 +143,10 @@ def check_begin(address: TableAddress) -> None:
     """Raises InputError with every reason why no ledger can begin in a table."""
     require_whole(address)
     # opened for writing, so that missing rights show now and not later; nothing is written
-    with opened(address, writing=True) as session:
-        table = session.named(address)
-        findings = tables.target_findings(session, table)
-        is_there = bool(session.columns(table))
-        if is_there or listed_releases(session, table):
+    with opened(address, writing=True) as table:
+        findings = tables.target_findings(table)
+        is_there = bool(table.columns)
+        if is_there or listed_releases(table):
             findings.append(tables.taken_finding(is_there, RELEASES, "the ledger that writes it"))
     InputError.raise_for(f"output '{address.shown}': {finding}" for finding in findings)
 
@@ -172,16 +157,13 @@ def state_of(address: TableAddress, writing: bool = False) -> TableState:
     writing: whether it is about to be written, and may have to be made; else it is only read.
     """
     require_whole(address)
-    with opened(address, writing) as session:
-        table = session.named(address)
+    with opened(address, writing) as table:
         if writing:
             adding = ("SELECT", "INSERT")
-            sql.require_rights(session, {table: adding, table.beside(RELEASES): adding})
-        columns = session.columns(table)
-        releases = listed_releases(session, table)
-        rows = TableRows.of(session, table)
-        damage = rows.damage(releases) if columns and releases else []
-    return TableState(bool(columns), releases, damage)
+            table.require_rights(adding, **{RELEASES: adding})
+        rows, releases = TableRows.of(table), listed_releases(table)
+        damage = rows.damage(releases) if rows.columns and releases else []
+    return TableState(bool(rows.columns), releases, damage)
 
 
 @contextmanager
@@ -195,40 +177,39 @@ def putting(
     """
     frame = frame.select(pl.all().cast(pl.String))
     line = ListedRelease.after(before, certificate, frame.height)
-    with opened(address, writing=True) as session:
-        table = session.named(address)
-        first = _begin(session, address, table, before, frame.columns)
+    with opened(address, writing=True) as table:
+        first = _begin(table, before, frame.columns)
         of_release = pl.lit(line.release, pl.Int64).alias(tables.RELEASE)
-        session.insert(table, tables.numbered(frame.select(of_release, pl.all()), first))
-        list_release(session, table, line)
-        session.run_deferred()
-        _require_as_put(session, address, table, line, first)
+        rows = frame.select(of_release, pl.all())
+        is_as_put = tables.put_behind(table, rows, first, _LIST, [*map(str, vars(line).values())])
+        is_certified = csv_sha256(frame) == line.data_sha256
+        if not (is_as_put and is_certified and table.count() == first + line.rows):
+            raise InputError(
+                f"output '{address.shown}': the database itself changed rows or the certificate"
+                f" after the audit; remove the trigger or rule of the table or of '{RELEASES}';"
+                " nothing was written"
+            )
         yield line
-        _commit(session, address, line)
+        _commit(table, line)
 
 
-def _begin(
-    session: Session,
-    address: TableAddress,
-    table: TableName,
-    before: ListedRelease | None,
-    names: Sequence[str],
-) -> int:
+def _begin(table: OpenTable, before: ListedRelease | None, names: Sequence[str]) -> int:
     """Makes a new table, or checks that the old one takes the release; its number of rows."""
-    where = f"output '{address.shown}'"
-    listed, rows = listed_releases(session, table), TableRows.of(session, table)
-    is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
+    where = f"output '{table.address.shown}'"
+    listed, columns = listed_releases(table), {column.name for column in table.columns}
+    is_left = (listed[-1] if listed else None) == before and bool(columns) == bool(before)
     count = sum(line.rows for line in listed)
-    if not is_left or (rows.columns and sql.count_rows(session, table) != count):
+    if not is_left or (columns and table.count() != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
-        InputError.raise_for(f"{where}: {one}" for one in tables.column_findings(session, names))
+        findings = tables.column_findings(table.session, names)
+        InputError.raise_for(f"{where}: {finding}" for finding in findings)
         texts = ", ".join(f"{sql.quoted(name)} text" for name in names)
-        session.execute(
-            f"CREATE TABLE {table.quoted} ({tables.ROW} {session.key_numbers},"
+        table.session.execute(
+            f"CREATE TABLE {table.quoted} ({tables.ROW} {table.session.key_numbers},"
             f" {tables.RELEASE} bigint NOT NULL, {texts})"
         )
-    elif {*rows.columns} != {tables.ROW, tables.RELEASE, *names}:
+    elif columns != {tables.ROW, tables.RELEASE, *names}:
         raise InputError(
             f"{where}: this release has other columns than the table; publish the same columns, or"
             f" {ANOTHER_LEDGER}"
@@ -236,40 +217,24 @@ def _begin(
     return count
 
 
-def _require_as_put(
-    session: Session, address: TableAddress, table: TableName, line: ListedRelease, first: int
-) -> None:
-    """Raises InputError unless the database holds what was audited: triggers may change it."""
-    listed = listed_releases(session, table)
-    is_listed = bool(listed) and listed[-1] == line
-    rows = TableRows.of(session, table)
-    is_whole = is_listed and sql.count_rows(session, table) == first + line.rows
-    if not is_whole or not rows.are_as_certified(line, first):
-        raise InputError(
-            f"output '{address.shown}': the database itself changed rows or the certificate after"
-            f" the audit; remove the trigger or rule of the table or of '{RELEASES}'; nothing was"
-            " written"
-        )
-
-
-def _commit(session: Session, address: TableAddress, line: ListedRelease) -> None:
+def _commit(table: OpenTable, line: ListedRelease) -> None:
     try:
-        session.commit()
+        table.session.commit()
     except DatabaseRefusal as refused:
-        if refused.is_lost and _is_there(address, line):
+        if refused.is_lost and _is_there(table.address, line):
             return
         why = refused.args[0].partition(";")[0]
         raise refused.as_error(
-            f"output '{address.shown}': release {line.release:04d} is in the ledger, but perhaps"
-            f" not yet in the table ({why}); run the same command again, which writes it there if"
-            " it is missing"
+            f"output '{table.address.shown}': release {line.release:04d} is in the ledger, but"
+            f" perhaps not yet in the table ({why}); run the same command again, which writes it"
+            " there if it is missing"
         ) from None
 
 
 def _is_there(address: TableAddress, line: ListedRelease) -> bool:
     try:
-        with opened(address) as session:
-            return line in listed_releases(session, session.named(address))
+        with opened(address) as table:
+            return line in listed_releases(table)
     except (InputError, PartyError):
         return False
 
@@ -277,40 +242,38 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 # Reading
 
 
-def read_table(
-    address: TableAddress, reading: dialect.Reading
-) -> tuple[pl.DataFrame, str, Mapping[str, int]]:
-    """The cells of a table, the hash of their texts, and how many cells are NaN, by column; raises
-    InputError. reading: what is needed, and which mark other numbers have as text. Whole numbers
-    and days are such where their columns are declared so; all else is text.
+def read_table(address: TableAddress, reading: dialect.Reading) -> SourceFile:
+    """The cells of a table, with the hash of their texts; raises InputError. reading: what is
+    needed, and which mark other numbers have as text. Whole numbers and days are such where their
+    columns are declared so; all else is text.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
     """
-    with opened(address) as session:
-        table = session.named(address)
-        releases = _releases_in(session, table)
+    with opened(address) as table:
+        releases = _releases_in(table)
         if not releases:
             _refuse_number(address)
-            frame, sha256 = tables.rows_of_table(session, address, table, reading)
-            columns = session.columns(table)
+            frame, sha256 = tables.rows_of_table(table, reading)
+            columns = table.columns
             names = [c.name for c in columns if c.holds is pl.Float64 and reading.needs(c.name)]
-            nans = session.nan_counts(table, names)
-            return sql.as_declared(frame, columns, reading), sha256, nans
-        rows = TableRows.of(session, table)
+            nans = table.session.nan_counts(table, names)
+            frame = sql.as_declared(frame, columns, reading)
+            return SourceFile(Table(frame), sha256, remarks=nan_remarks(nans))
+        rows = TableRows.of(table)
         if address.release is None:
             last = releases[-1]
             begun = next((line for line in releases if line.release >= last.since), last)
             frame = rows.shown(begun, and_later=True)
-            return frame, tables.rows_sha256(frame), {}
+            return SourceFile(Table(frame), tables.rows_sha256(frame))
         frame = rows.shown(_asked(address, releases), and_later=False)
-        return frame, csv_sha256(frame), {}
+        return SourceFile(Table(frame), csv_sha256(frame))
 
 
 def certificate_beside(address: TableAddress) -> bytes | None:
     """The certificate that stands in the database beside a release; None where there is none."""
-    with opened(address) as session:
-        releases = _releases_in(session, session.named(address))
+    with opened(address) as table:
+        releases = _releases_in(table)
     if not releases:
         _refuse_number(address)
         return tables.certificate_of(address)
@@ -322,10 +285,10 @@ def certificate_beside(address: TableAddress) -> bytes | None:
     return _asked(address, releases).certificate.encode()
 
 
-def _releases_in(session: Session, table: TableName) -> list[ListedRelease]:
+def _releases_in(table: OpenTable) -> list[ListedRelease]:
     """The releases of a table that a ledger writes; none of other tables."""
-    names = {column.name for column in session.columns(table)}
-    return listed_releases(session, table) if {tables.ROW, tables.RELEASE} <= names else []
+    names = {column.name for column in table.columns}
+    return listed_releases(table) if {tables.ROW, tables.RELEASE} <= names else []
 
 
 def _refuse_number(address: TableAddress) -> None:
@@ -356,15 +319,14 @@ CSV = dialect.default_dialect(".csv")
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table in a transaction."""
+    """A table, with the columns that it has."""
 
-    session: Session
-    table: TableName
+    table: OpenTable
     columns: Mapping[str, SqlColumn]
 
     @classmethod
-    def of(cls, session: Session, table: TableName) -> TableRows:
-        return cls(session, table, {column.name: column for column in session.columns(table)})
+    def of(cls, table: OpenTable) -> TableRows:
+        return cls(table, {column.name: column for column in table.columns})
 
     def shown(self, line: ListedRelease, and_later: bool) -> pl.DataFrame:
         """The published cells that bear the number of a release, wherever they lie, as text.
@@ -382,8 +344,7 @@ class TableRows:
                 f"table '{self.table.name}': lacks columns that its certificates name; restore it"
             )
         columns = [self.columns[name] for name in names]
-        which = f"WHERE {which} ORDER BY {sql.cell_of(tables.ROW)}"
-        return sql.rows_as_text(self.session, self.table, columns, which)
+        return self.table.rows_as_text(columns, f"WHERE {which} ORDER BY {sql.cell_of(tables.ROW)}")
 
     @property
     def _names(self) -> list[str]:
@@ -416,7 +377,7 @@ class TableRows:
             if not self.are_as_certified(line, first):
                 findings.append(f"release {line.release:04d}: its rows were changed")
             first += line.rows
-        if sql.count_rows(self.session, self.table) != first:
+        if self.table.count() != first:
             findings.append("rows: some were added or taken away")
         return findings
 

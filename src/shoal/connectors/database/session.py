@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import polars as pl
 
@@ -26,9 +26,9 @@ class TableName:
     def quoted(self) -> str:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
-    def beside(self, name: str) -> "TableName":
+    def beside(self, name: str) -> Self:
         """Another table of the same schema."""
-        return TableName(self.schema, name)
+        return replace(self, name=name)
 
 
 Held: TypeAlias = "type[pl.Int64 | pl.Float64 | pl.Date | pl.String]"
@@ -113,8 +113,9 @@ class Session(Protocol):
 
     def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
         """Which rights the user lacks, as SQL names them: of these on a table that is there
-        (`OWNERSHIP`, too), or to make one that is not.
+        (`OWNERSHIP`, too), or to make one that is not. Whoever writes a file has all of them.
         """
+        return []
 
     def execute(self, sql: str, parameters: Sequence[str] = ()) -> None:
         """Runs a statement; parameters stand in it as $1, $2."""
@@ -123,7 +124,10 @@ class Session(Protocol):
         """All rows of a SELECT of text; its columns have any names."""
 
     def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
-        """How many cells of these columns of numbers are NaN, which is read as no value."""
+        """How many cells of these columns of numbers are NaN, which is read as no value; nothing
+        where NULL itself is kept in its place.
+        """
+        return {}
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
@@ -141,26 +145,114 @@ class Session(Protocol):
 # What is read and written the same in every database.
 
 
-def require_rights(session: Session, wanted: Mapping[TableName, Sequence[str]]) -> None:
-    """Raises DatabaseRefusal with every right that is lacking, before any work is done."""
-    found = [right for table, rights in wanted.items() for right in session.lacking(table, rights)]
-    if found:
-        lacking = ", ".join(dict.fromkeys(found))
-        more = ", ownership by ALTER TABLE ... OWNER TO" if "OWNERSHIP ON " in lacking else ""
-        raise DatabaseRefusal(f"this user lacks {lacking}; ask the owner to grant it{more}")
+@dataclass(frozen=True)
+class OpenTable(TableName):
+    """The table of an address in a transaction, whether it is there yet or not."""
+
+    session: Session
+    address: TableAddress
+
+    @classmethod
+    def of(cls, session: Session, address: TableAddress) -> Self:
+        return cls(**vars(session.named(address)), session=session, address=address)
+
+    @property
+    def columns(self) -> list[SqlColumn]:
+        """Those that it has now, in their order; none where there is no such table."""
+        return self.session.columns(self)
+
+    def count(self) -> int:
+        """How many rows it has."""
+        rows = self.session.query(f"SELECT CAST(count(*) AS text) FROM {self.quoted}")
+        return int(rows.item())
+
+    def rows_as_text(self, columns: Sequence[SqlColumn], which: str) -> pl.DataFrame:
+        """The cells of these columns as text. which: SQL that says of which rows, in which order.
+
+        Raises DatabaseRefusal where one holds what no text can.
+        """
+        cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
+        frame = self.session.query(f"SELECT {cells} FROM {self.quoted} AS {SOURCE} {which}")
+        frame.columns = [column.name for column in columns]
+        for held in frame:
+            if held.str.contains("\0", literal=True).any():
+                raise DatabaseRefusal(f"column '{held.name}' holds null characters; take them out")
+        return frame
+
+    def require_rights(self, rights: Sequence[str], **beside: Sequence[str]) -> None:
+        """Raises DatabaseRefusal with every right that is lacking, before any work is done.
+
+        beside: the rights that are needed on other tables of the schema, by name.
+        """
+        wanted = [(self, rights), *((self.beside(name), more) for name, more in beside.items())]
+        found = [right for table, more in wanted for right in self.session.lacking(table, more)]
+        if found:
+            lacking = ", ".join(dict.fromkeys(found))
+            more = ", ownership by ALTER TABLE ... OWNER TO" if "OWNERSHIP ON " in lacking else ""
+            raise DatabaseRefusal(f"this user lacks {lacking}; ask the owner to grant it{more}")
 
 
-def rows_as_text(
-    session: Session, table: TableName, columns: Sequence[SqlColumn], which: str
-) -> pl.DataFrame:
-    """The cells of these columns as text. which: SQL that says of which rows, and their order."""
-    cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
-    frame = session.query(f"SELECT {cells} FROM {table.quoted} AS {SOURCE} {which}")
-    frame.columns = [column.name for column in columns]
-    for held in frame:
-        if held.str.contains("\0", literal=True).any():
-            raise DatabaseRefusal(f"column '{held.name}' holds null characters; take them out")
-    return frame
+KEEPING = ("SELECT", "INSERT", "DELETE")
+"""The rights that it takes to keep lines in a list, each in place of an earlier one."""
+
+
+@dataclass(frozen=True)
+class KeptList:
+    """A table that says something of others of its schema, in lines by their names.
+
+    columns: the first is the name, and the second orders lines; texts but for `numbers`. key: how
+    many of them tell lines apart; where it is the name alone, a line gives way to the next.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    key: int = 1
+
+    def lines(self, table: OpenTable) -> list[tuple[Any, ...]]:
+        """What it says of a table, in texts; nothing where it is missing or another program's."""
+        kept = table.beside(self.name)
+        if not {*self.columns} <= {column.name for column in kept.columns}:
+            return []
+        cells = ", ".join(f"CAST({name} AS text)" for name in self.columns[1:])
+        with self._in_its_name():
+            kept.require_rights(["SELECT"])
+            return table.session.query(
+                f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE {self.columns[0]} = $1"
+                f" ORDER BY {cell_of(self.columns[1])}",
+                (table.name,),
+            ).rows()
+
+    def line(self, table: OpenTable) -> tuple[Any, ...] | None:
+        """The one line of a table; None where there is none, or several."""
+        lines = self.lines(table)
+        return lines[0] if len(lines) == 1 else None
+
+    def put(self, table: OpenTable, *line: str) -> None:
+        """Puts a line about a table; raises DatabaseRefusal for a second one of the same key."""
+        kept, run = table.beside(self.name), table.session.execute
+        kinds = ["bigint" if name in self.numbers else "text" for name in self.columns]
+        with self._in_its_name():
+            if not kept.columns:
+                typed = zip(self.columns, kinds, strict=True)
+                types = ", ".join(f"{name} {kind} NOT NULL" for name, kind in typed)
+                key = ", ".join(self.columns[: self.key])
+                run(f"CREATE TABLE {kept.quoted} ({types}, PRIMARY KEY ({key}))")
+            if self.key == 1:
+                run(f"DELETE FROM {kept.quoted} WHERE {self.columns[0]} = $1", (table.name,))
+            cells = ", ".join(f"CAST(${place} AS {kind})" for place, kind in enumerate(kinds, 1))
+            places = f"{kept.quoted} ({', '.join(self.columns)})"
+            run(f"INSERT INTO {places} VALUES ({cells})", (table.name, *line))
+
+    @contextmanager
+    def _in_its_name(self) -> Iterator[None]:
+        """A refusal names the list that it is about, and not the table beside it."""
+        try:
+            yield
+        except DatabaseRefusal as refused:
+            if not refused.is_lost:
+                refused.args = (f"the table '{self.name}' beside it: {refused.args[0]}",)
+            raise
 
 
 def as_declared(
@@ -183,60 +275,3 @@ def _held(text: pl.Series, kind: Held, mark: str) -> pl.Series:
         return cells
     is_number = text.cast(pl.Float64, strict=False).is_not_null()
     return text.str.replace(".", mark, literal=True).zip_with(is_number, text)
-
-
-def count_rows(session: Session, table: TableName) -> int:
-    return int(session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}").item())
-
-
-@contextmanager
-def beside(kept: TableName) -> Iterator[None]:
-    """A refusal names the list that it is about, and not the table beside it."""
-    try:
-        yield
-    except DatabaseRefusal as refused:
-        if not refused.is_lost:
-            refused.args = (f"the table '{kept.name}' beside it: {refused.args[0]}",)
-        raise
-
-
-def kept_lines(
-    session: Session, kept: TableName, about: Sequence[str], name: str
-) -> list[tuple[Any, ...]]:
-    """What a list says under a name, in texts; nothing where it is missing or another program's.
-
-    about: the columns of the list, of which the first is the name, and the second orders lines.
-    """
-    if not {*about} <= {column.name for column in session.columns(kept)}:
-        return []
-    cells = ", ".join(f"CAST({column} AS text)" for column in about[1:])
-    with beside(kept):
-        require_rights(session, {kept: ["SELECT"]})
-        return session.query(
-            f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE {about[0]} = $1"
-            f" ORDER BY {cell_of(about[1])}",
-            (name,),
-        ).rows()
-
-
-def kept_line(
-    session: Session, kept: TableName, about: Sequence[str], name: str
-) -> tuple[Any, ...] | None:
-    """The one line of such a list; None where there is none, or several."""
-    lines = kept_lines(session, kept, about, name)
-    return lines[0] if len(lines) == 1 else None
-
-
-KEEPING = ("SELECT", "INSERT", "DELETE")
-"""The rights that it takes to keep lines in a list."""
-
-
-def keep_line(session: Session, kept: TableName, about: Sequence[str], line: Sequence[str]) -> None:
-    """Puts a line into such a list, in place of an earlier one of its name."""
-    with beside(kept):
-        if not session.columns(kept):
-            texts = ", ".join(f"{name} text NOT NULL" for name in about)
-            session.execute(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY ({about[0]}))")
-        session.execute(f"DELETE FROM {kept.quoted} WHERE {about[0]} = $1", (line[0],))
-        places = ", ".join(f"${place}" for place, _ in enumerate(line, start=1))
-        session.execute(f"INSERT INTO {kept.quoted} ({', '.join(about)}) VALUES ({places})", line)

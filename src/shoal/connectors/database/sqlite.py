@@ -1,7 +1,7 @@
 """SQLite by the standard library."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from shoal.connectors.database.session import (
     SOURCE,
     DatabaseRefusal,
     Held,
+    Session,
     SqlColumn,
     TableName,
     cell_of,
@@ -47,7 +48,7 @@ STEPS = 16
 
 
 @dataclass
-class SqliteSession:
+class SqliteSession(Session):
     """A connection to an SQLite file. made: the file, where this session has made it. most: bytes
     that its views and generated columns may show.
     """
@@ -134,10 +135,6 @@ class SqliteSession:
         key = self.query(sql, (table.name,)).to_series().to_list()
         return key or [ROWID] * self._is_kept(table)
 
-    def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
-        """None: whoever may write the file has every right."""
-        return []
-
     def name_findings(self, names: Sequence[str]) -> list[str]:
         findings = [
             f"name '{name}': SQLite keeps such names for itself, and takes no empty ones"
@@ -169,17 +166,12 @@ class SqliteSession:
         mixed = pl.col([name for name in names if {int, float} <= kinds[name]])
         return pl.concat(frames).with_columns(mixed.str.replace(r"^(-?\d+)\.0$", "${1}"))
 
-    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
-        """None: SQLite itself keeps NULL in place of NaN."""
-        return {}
-
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         names = ", ".join(map(quoted, frame.columns))
         places = ", ".join("?" * frame.width)
         sql = f"INSERT INTO {table.quoted} ({names}) VALUES ({places})"
         with _in_our_words():
-            for first in range(0, frame.height, BATCH):
-                rows = frame.slice(first, BATCH).with_columns(selectors.date().cast(pl.String))
+            for rows in frame.with_columns(selectors.date().cast(pl.String)).iter_slices(BATCH):
                 self.connection.executemany(sql, rows.rows())
 
     def run_deferred(self) -> None:

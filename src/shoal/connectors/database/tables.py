@@ -18,20 +18,13 @@ from dataclasses import dataclass
 import polars as pl
 from polars import selectors
 
-from shoal.connectors import delimited
+from shoal.connectors import delimited, location
 from shoal.connectors.database import session as sql
-from shoal.connectors.database.session import DatabaseRefusal, Session, SqlColumn, TableName
+from shoal.connectors.database.session import DatabaseRefusal, OpenTable, Session
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.location import (
-    CERTIFICATES,
-    RELEASES,
-    SQLITE,
-    STREAMS,
-    TableAddress,
-    is_taken,
-    require_whole,
-)
-from shoal.data.table import names_like_patterns
+from shoal.connectors.formats import SourceFile
+from shoal.connectors.location import CERTIFICATES, STREAMS, Location, TableAddress
+from shoal.data.table import Table, names_like_patterns
 from shoal.errors import InputError, PartyError
 
 ROW, RELEASE = "shoal_row", "shoal_release"
@@ -39,73 +32,68 @@ EVERY = "*"
 """What `order` names all columns by."""
 _TYPES: dict[object, str] = {pl.Int64: "bigint", pl.Float64: "double precision", pl.Date: "date"}
 """What a column of a release is in SQL; all others are text."""
-_ABOUT = ("name", "sha256", "certificate", "created")
+_PROOFS = sql.KeptList(CERTIFICATES, ("name", "sha256", "certificate", "created"))
 
 
 def certificate_of(address: TableAddress) -> bytes | None:
     """The certificate that stands in the database beside a release; None where there is none."""
-    with opened(address) as session:
-        _, stored = _certified(session, session.named(address))
+    with opened(address) as table:
+        _, stored = _certified(table)
     return None if stored is None else stored.encode()
 
 
-def _certified(session: Session, table: TableName) -> tuple[str | None, str | None]:
+def _certified(table: OpenTable) -> tuple[str | None, str | None]:
     """The hash and the certificate of a release; None where there are none."""
-    line = sql.kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
-    return (None, None) if line is None else (line[0], line[1])
+    sha256, certificate, _ = _PROOFS.line(table) or (None, None, None)
+    return sha256, certificate
 
 
-def rows_of_table(
-    session: Session, address: TableAddress, table: TableName, reading: Reading = AS_FOUND
-) -> tuple[pl.DataFrame, str]:
+def rows_of_table(table: OpenTable, reading: Reading = AS_FOUND) -> tuple[pl.DataFrame, str]:
     """The cells of a table as text, in its order, and their hash; raises InputError.
 
     reading: which columns are needed; of others, cells of any type are some text.
     """
-    columns = session.columns(table)
+    columns, where = table.columns, table.address.where
     if not columns:
-        session.lacking(table, ["SELECT"])  # refuses a schema that is not there
+        table.session.lacking(table, ["SELECT"])  # refuses a schema that is not there
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
-        raise InputError(f"{address.where}: there is no such table{hint}")
+        raise InputError(f"{where}: there is no such table{hint}")
     names = [column.name for column in columns]
-    InputError.raise_for(names_like_patterns(names, f"{address.where}: "))
+    InputError.raise_for(names_like_patterns(names, f"{where}: "))
     columns = [column if reading.needs(column.name) else column.of_any_type for column in columns]
     odd = [
         f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
     ]
     if odd:
         raise InputError(
-            f"{address.where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
+            f"{where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
             " that drops the column (role: drop)"
         )
-    sql.require_rights(session, {table: ["SELECT"]})
-    order = _order(session, address, table, columns)
-    by = ", ".join(order.values())
-    frame = sql.rows_as_text(session, table, columns, f"ORDER BY {by}")
+    table.require_rights(["SELECT"])
+    order = _order(table, columns)
+    frame = table.rows_as_text(columns, f"ORDER BY {', '.join(order.values())}")
     if ROW in names:
-        _check_numbers(frame, address)
+        _check_numbers(frame, table.address)
         frame = frame.drop(ROW)
     elif order.keys() < set(names):
-        _check_order(frame.select(order.keys()), address)
+        _check_order(frame.select(order.keys()), table.address)
     return frame, rows_sha256(frame)
 
 
-def _order(
-    session: Session, address: TableAddress, table: TableName, columns: list[SqlColumn]
-) -> dict[str, str]:
+def _order(table: OpenTable, columns: list[sql.SqlColumn]) -> dict[str, str]:
     """The columns that a table is sorted by, with SQL: all, if nothing tells its rows apart."""
     by_name = {column.name: column.in_order for column in columns}
     if ROW in by_name:
         return {ROW: by_name[ROW]}
-    key = session.key(table)
-    names = list(address.order) or key or [EVERY]
+    key = table.session.key(table)
+    names = list(table.address.order) or key or [EVERY]
     if names == [EVERY]:
         return by_name
     hidden = {name: sql.cell_of(name) for name in key}
     unknown = [name for name in names if name not in hidden | by_name]
     if unknown:
         raise InputError(
-            f"{address.where}: 'order' names column '{unknown[0]}', which is not there;"
+            f"{table.address.where}: 'order' names column '{unknown[0]}', which is not there;"
             " name columns that tell its rows apart, or say order=* for all of them"
         )
     return {name: (hidden | by_name)[name] for name in names}
@@ -144,35 +132,33 @@ def _check_numbers(frame: pl.DataFrame, address: TableAddress) -> None:
 
 @dataclass
 class TableDraft:
-    """A release in an open transaction. table: its name afterwards. unnamed: until then."""
+    """A release in an open transaction. table: as it is afterwards. unnamed: until then."""
 
-    session: Session
-    address: TableAddress
-    table: TableName
-    unnamed: TableName
+    table: OpenTable
+    unnamed: OpenTable
     sha256: str = ""
     certificate: str = ""
 
     def write(self, frame: pl.DataFrame) -> None:
         """Puts all records; whatever is neither number nor day as text."""
-        InputError.raise_for(column_findings(self.session, frame.columns))
+        InputError.raise_for(column_findings(self.table.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
         frame = delimited.with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
-        create_release(self.session, self.unnamed, frame.schema)
-        self.session.insert(self.unnamed, numbered(frame))
+        create_release(self.unnamed, frame.schema)
+        self.unnamed.session.insert(self.unnamed, numbered(frame))
 
-    def read(self) -> tuple[pl.DataFrame, str]:
-        frame, self.sha256 = rows_of_table(self.session, self.address, self.unnamed)
-        return frame, self.sha256
+    def read(self) -> SourceFile:
+        frame, self.sha256 = rows_of_table(self.unnamed)
+        return SourceFile(Table(frame), self.sha256)
 
     def certify(self, certificate: str) -> None:
         """Gives the table its name, and puts the certificate beside it."""
         self.certificate = certificate
-        run = self.session.execute
-        if self.session.columns(self.table):
+        run = self.table.session.execute
+        if self.table.columns:
             run(f"DROP TABLE {self.table.quoted}")
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {sql.quoted(self.table.name)}")
-        keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
+        keep_certificate(self.table, self.sha256, certificate)
 
 
 def column_findings(session: Session, names: Sequence[str]) -> list[str]:
@@ -183,12 +169,12 @@ def column_findings(session: Session, names: Sequence[str]) -> list[str]:
     return [f"column {finding}" for finding in findings]
 
 
-def create_release(session: Session, table: TableName, types: Mapping[str, object]) -> None:
+def create_release(table: OpenTable, types: Mapping[str, object]) -> None:
     """An empty table for a release, its rows numbered. types: of its columns."""
     cells = ", ".join(
         f"{sql.quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items()
     )
-    session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {cells})")
+    table.session.execute(f"CREATE TABLE {table.quoted} ({ROW} {table.session.numbers}, {cells})")
 
 
 def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
@@ -197,84 +183,92 @@ def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
     return frame.clone().insert_column(0, numbers.alias(ROW))
 
 
-def keep_certificate(
-    session: Session, address: TableAddress, table: TableName, sha256: str, certificate: str
-) -> None:
+def put_behind(
+    table: OpenTable, frame: pl.DataFrame, before: int, kept: sql.KeptList, line: Sequence[str]
+) -> bool:
+    """Puts numbered rows behind `before` others, and a line about the table into a list; whether
+    the database then holds both as they were put, since triggers may change them.
+    """
+    rows = numbered(frame, before)
+    table.session.insert(table, rows)
+    kept.put(table, *line)
+    table.session.run_deferred()
+    columns, row = {column.name: column for column in table.columns}, sql.cell_of(ROW)
+    own = [columns[name] for name in rows.columns]
+    found = table.rows_as_text(own, f"WHERE {row} > {before} ORDER BY {row}")
+    is_listed = kept.lines(table)[-1:] == [tuple(line)]
+    return is_listed and found.equals(rows.select(pl.all().cast(pl.String)))
+
+
+def keep_certificate(table: OpenTable, sha256: str, certificate: str) -> None:
     """Puts a certificate into the table of certificates, in place of an earlier one.
 
     Raises InputError where triggers or rules of the database make something else of the
     certificate, or of the rows that it was made for.
     """
-    line = (table.name, sha256, certificate, str(json.loads(certificate).get("date")))
-    sql.keep_line(session, table.beside(CERTIFICATES), _ABOUT, line)
-    session.run_deferred()
-    found = rows_of_table(session, address, table)[1], _certified(session, table)[1]
+    _PROOFS.put(table, sha256, certificate, str(json.loads(certificate).get("date")))
+    table.session.run_deferred()
+    found = rows_of_table(table)[1], _certified(table)[1]
     if found != (sha256, certificate):
         raise InputError(
-            f"output '{address.shown}': the database itself changed the release or its"
+            f"output '{table.address.shown}': the database itself changed the release or its"
             f" certificate after the audit; remove the trigger or rule of '{CERTIFICATES}'"
         )
 
 
-def check_releases(addresses: Sequence[TableAddress], replace: bool) -> None:
+def check_releases(places: Sequence[Location], replace: bool) -> None:
     """Raises InputError where no release can be put into tables of one database."""
-    with opened(addresses[0], writing=True) as session:
-        for address in addresses:
-            _check_target(session, address, session.named(address), replace)
+    with opened(places[0].address, writing=True) as first:
+        for place in places:
+            _check_target(OpenTable.of(first.session, place.address), replace)
 
 
 @contextmanager
-def table_drafts(addresses: Sequence[TableAddress], replace: bool) -> Iterator[list[TableDraft]]:
+def table_drafts(places: Sequence[Location], replace: bool) -> Iterator[list[TableDraft]]:
     """Releases in tables of one database, committed together if the block succeeds, and else rolled
     back.
 
     replace: whether earlier releases of these names give way; no other table ever does.
     """
-    with opened(addresses[0], writing=True) as session:
+    with opened(places[0].address, writing=True) as first:
         drafts = []
-        for address in addresses:
-            table = session.named(address)
-            _check_target(session, address, table, replace)
+        for place in places:
+            table = OpenTable.of(first.session, place.address)
+            _check_target(table, replace)
             unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
-            drafts.append(TableDraft(session, address, table, unnamed))
+            drafts.append(TableDraft(table, unnamed))
         yield drafts
         _commit(drafts[0])
 
 
-def _check_target(session: Session, address: TableAddress, table: TableName, replace: bool) -> None:
-    require_whole(address)
-    where = f"output '{address.shown}'"
-    wrong = target_findings(session, table)
+def _check_target(table: OpenTable, replace: bool) -> None:
+    location.require_whole(table.address)
+    where = f"output '{table.address.shown}'"
+    wrong = target_findings(table)
     if wrong:
         raise InputError(f"{where}: {wrong[0]}")
-    columns = session.columns(table)
+    columns = table.columns
     replaced = ("OWNERSHIP", "SELECT") if columns and replace else ()
-    sql.require_rights(
-        session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): sql.KEEPING}
-    )
+    table.require_rights(("CREATE", *replaced), **{CERTIFICATES: sql.KEEPING})
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)
-    sha256, certificate = _certified(session, table)
+    sha256, certificate = _certified(table)
     if not is_release or certificate is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise is_taken(where, "table")
-    if not _has_hash(session, address, table, sha256):
+        raise location.is_taken(where, "table")
+    if not _has_hash(table, sha256):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"
             " if nobody needs it, or name a new table"
         )
 
 
-def target_findings(session: Session, table: TableName) -> list[str]:
+def target_findings(table: OpenTable) -> list[str]:
     """Why no release can have this name."""
-    findings = session.name_findings([table.name])
-    own = {
-        CERTIFICATES: "certificates",
-        STREAMS: "the steps of streams",
-        RELEASES: "the releases of ledgers",
-    }.get(table.name.lower())
+    findings = table.session.name_findings([table.name])
+    own = location.OWN_TABLES.get(table.name.lower())
     return findings if own is None else [*findings, f"is where {own} are kept"]
 
 
@@ -285,25 +279,23 @@ def taken_finding(is_there: bool, kept: str, owner: str) -> str:
     return f"is gone, but '{kept}' still lists it; delete its lines there, or name a new table"
 
 
-def _has_hash(
-    session: Session, address: TableAddress, table: TableName, sha256: str | None
-) -> bool:
+def _has_hash(table: OpenTable, sha256: str | None) -> bool:
     try:
-        return rows_of_table(session, address, table)[1] == sha256
+        return rows_of_table(table)[1] == sha256
     except InputError:
         return False
 
 
 def _commit(draft: TableDraft) -> None:
     try:
-        draft.session.commit()
+        draft.table.session.commit()
     except DatabaseRefusal as refused:
         if not refused.is_lost:
             raise
         if _is_there(draft):
             return
         raise refused.as_error(
-            f"output '{draft.address.shown}': the connection was lost at the commit, and the"
+            f"output '{draft.table.address.shown}': the connection was lost at the commit, and the"
             " release is not there; run again"
         ) from None
 
@@ -311,11 +303,11 @@ def _commit(draft: TableDraft) -> None:
 def _is_there(draft: TableDraft) -> bool:
     """Whether the certificate was committed though nobody said so; by it, the release was, too."""
     try:
-        stored = certificate_of(draft.address)
+        stored = certificate_of(draft.table.address)
     except (InputError, PartyError):
         raise PartyError(
-            f"output '{draft.address.shown}': the connection was lost at the commit, and the server"
-            " does not answer; look with 'shoal verify' whether the release is there"
+            f"output '{draft.table.address.shown}': the connection was lost at the commit, and the"
+            " server does not answer; look with 'shoal verify' whether the release is there"
         ) from None
     return stored == draft.certificate.encode()
 
@@ -329,9 +321,9 @@ def _is_there(draft: TableDraft) -> bool:
 def rows_sha256(frame: pl.DataFrame) -> str:
     names = "".join(f"{len(name.encode())}:{name}," for name in frame.columns)
     digest = hashlib.sha256(f"{names}\n".encode())
-    for first in range(0, frame.height, sql.BATCH):
-        cells = [_cell(name) for name in frame.columns]
-        lines = frame.slice(first, sql.BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
+    cells = [_cell(name) for name in frame.columns]
+    for rows in frame.iter_slices(sql.BATCH):
+        lines = rows.select(pl.concat_str([*cells, pl.lit("\n")]))
         digest.update(str(lines.to_series().str.join("").item()).encode())
     return digest.hexdigest()
 
@@ -342,7 +334,7 @@ def _cell(name: str) -> pl.Expr:
     return pl.concat_str([length, pl.lit(":"), cell, pl.lit(",")]).fill_null("-,")
 
 
-# A session with the database that an address names.
+# A transaction with the database that an address names.
 
 
 class _Snapshot(ExitStack):
@@ -376,17 +368,19 @@ def one_snapshot() -> Iterator[None]:
 
 
 @contextmanager
-def opened(address: TableAddress, writing: bool = False) -> Iterator[Session]:
-    """A session, rolled back at the end unless it was committed; refusals become InputErrors, and
-    the loss of a server a PartyError. In `one_snapshot`, those that read one database share one.
+def opened(address: TableAddress, writing: bool = False) -> Iterator[OpenTable]:
+    """A table in a transaction, rolled back at the end unless it was committed; refusals become
+    InputErrors, and the loss of a server a PartyError. In `one_snapshot`, those that read one
+    database share one.
     """
     snapshot = None if writing else _snapshot.get()
     try:
-        if snapshot is not None:
-            yield snapshot.session(address)
-            return
-        with _connected(address, writing) as session:
-            yield session
+        with ExitStack() as own:
+            if snapshot is None:
+                session = own.enter_context(_connected(address, writing))
+            else:
+                session = snapshot.session(address)
+            yield OpenTable.of(session, address)
     except DatabaseRefusal as refused:
         raise refused.as_error(f"{address.where}: {refused.args[0]}") from None
 
@@ -403,7 +397,7 @@ def _connected(address: TableAddress, writing: bool) -> Iterator[Session]:
 
 
 def _connect(address: TableAddress, writing: bool) -> Session:
-    if address.kind == SQLITE:
+    if address.kind == location.SQLITE:
         from shoal.connectors.database.sqlite import SqliteSession
 
         return SqliteSession.connect(address, writing)

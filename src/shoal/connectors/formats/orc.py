@@ -16,7 +16,7 @@ from shoal.connectors.typed import INCOMPLETE, nan_counts, plain, table_errors, 
 from shoal.data.regular_files import CELL, SHORT, most_unpacked, require_room
 from shoal.data.table import Table
 from shoal.data.warnings import nan_remarks
-from shoal.errors import InputError, MissingExtraError
+from shoal.errors import InputError, of_extra
 
 ROWS = 4096
 """Records that are unpacked before their size is looked at again."""
@@ -36,13 +36,9 @@ class Orc(Format):
     def read(self, asked: Asked) -> SourceFile:
         path, reading = asked.path, asked.reading
         where = f"file '{path}'"
-        try:
+        with of_extra(f"{where}: needs PyArrow, of the extra 'spark'", "spark"):
             import pyarrow as pa
             from pyarrow import dataset, orc
-        except ImportError:
-            raise MissingExtraError.of(
-                f"{where}: needs PyArrow, of the extra 'spark'", "spark"
-            ) from None
         damaged = InputError(f"{where}: {INCOMPLETE.format('orc')}")
         most = most_unpacked(Path(path).stat().st_size, reading.unpacked)
         try:

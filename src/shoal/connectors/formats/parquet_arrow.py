@@ -6,17 +6,9 @@ from typing import BinaryIO
 
 import polars as pl
 
-from shoal.connectors import parquet_parts
+from shoal.connectors import parquet_parts, typed
 from shoal.connectors.dialect import Reading
 from shoal.connectors.formats import Asked, Form, Format, SourceFile
-from shoal.connectors.typed import (
-    nan_counts,
-    plain,
-    require_unfolded,
-    scanned,
-    table_errors,
-    unread,
-)
 from shoal.data.table import Table
 from shoal.data.warnings import nan_remarks
 
@@ -33,7 +25,7 @@ class Columnar(Format):
 
     def read(self, asked: Asked) -> SourceFile:
         path, reading = asked.path, asked.reading
-        require_unfolded([path], self, f"file '{path}'", reading.unpacked)
+        typed.require_unfolded([path], self, f"file '{path}'", reading.unpacked)
         if self.is_parquet:
             parquet_parts.refuse_versions(Path(path))
         frame, left, nans = read_columns(path, self, reading)
@@ -80,11 +72,11 @@ def read_columns(
     are NaN.
     """
     # a name is a name, whatever characters it holds
-    with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
-        table = scanned(file, kind)
-        left = unread(table.collect_schema(), f"file '{path}'", reading)
+    with typed.table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
+        table = typed.scanned(file, kind)
+        left = typed.unread(table.collect_schema(), f"file '{path}'", reading)
         frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in left).collect()
-    return plain(frame, f"file '{path}'", reading), left, nan_counts(frame, reading)
+    return typed.plain(frame, f"file '{path}'", reading), left, typed.nan_counts(frame, reading)
 
 
 FORMATS = (Parquet(".parquet"), Arrow(".arrow"))

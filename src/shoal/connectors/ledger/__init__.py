@@ -40,7 +40,7 @@ from typing import IO
 
 import numpy as np
 
-from shoal.connectors.files import umask
+from shoal.connectors.files import move_into_place, open_to_readers
 from shoal.connectors.ledger import layout, verify
 from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
 from shoal.connectors.ledger.layout import COUNTERFEITS as COUNTERFEITS
@@ -187,10 +187,8 @@ class Ledger(layout.Chain):
 
     def check_end(self) -> None:
         """Raises LedgerError unless the last release is the remembered one, at constant cost."""
-        findings = verify.damage_at_end(self)
-        if findings == []:
-            return
-        raise verify.damaged(self.verify() if findings is None else findings)
+        if not verify.is_whole_at_end(self):
+            raise verify.damaged(self.verify())
 
     # Appending
 
@@ -256,9 +254,7 @@ class Ledger(layout.Chain):
         own_run = [(number, files[layout.RUN])] if layout.RUN in files else []
         step = layout.LedgerStep(
             number=number,
-            previous=layout.sha256_of(self.state_file(before.number))
-            if before.number
-            else before.head,
+            previous=layout.sha256_of(self.step_before(number)),
             release=before.releases + 1 if publishes else None,
             releases=before.releases + int(publishes),
             head=layout.sha256_of(draft.published / layout.CERTIFICATE)
@@ -273,12 +269,8 @@ class Ledger(layout.Chain):
             key=layout.sha256_of(self.private / layout.KEY),
         )
         content = json.loads(json.dumps(vars(step)))
-        content = {
-            "schema": layout.PRIVATE_SCHEMA,
-            **content,
-            "sha256": layout.sha256_of_state(content),
-        }
-        state = layout.json_text(content)
+        seal = layout.sha256_of_state(content)
+        state = layout.json_text({"schema": layout.PRIVATE_SCHEMA, **content, "sha256": seal})
         (draft.private / layout.STATE).write_text(state)
         refused = ""
         with signals_deferred():
@@ -435,26 +427,6 @@ def _mapped(path: Path) -> np.ndarray | None:
         return np.memmap(path, dtype="<u8", mode="r") if path.is_file() else None
     except (OSError, ValueError):
         return None
-
-
-# Drafts become parts of the ledger.
-
-
-def open_to_readers(folder: Path) -> None:
-    """A draft is its owner's alone; what is published follows the owner's rule for new files."""
-    mask = umask()
-    folder.chmod(0o777 & ~mask)
-    for path in folder.rglob("*"):
-        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
-
-
-def move_into_place(draft: Path, place: Path) -> None:
-    """All of a folder on disk, then there by one rename, then the rename on disk."""
-    for path in draft.rglob("*"):
-        sync(path)
-    sync(draft)
-    os.rename(draft, place)
-    sync(place.parent)
 
 
 @contextmanager

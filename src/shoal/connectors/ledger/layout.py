@@ -127,6 +127,10 @@ class Chain:
         """The numbers of the private steps that are there, rising."""
         return _numbers(self.private, STEP_NAME)
 
+    def step_before(self, number: int) -> Path:
+        """What a step follows: the state of the one before, or how the ledger began."""
+        return self.state_file(number - 1) if number > 1 else self.genesis
+
     def step_folder(self, number: int) -> Path:
         return self.private / STEP_NAME.format(number)
 

@@ -23,16 +23,25 @@ def damage(chain: layout.Chain) -> list[str]:
     return findings + (_private_findings(chain) if chain.private.is_dir() else [])
 
 
-def damage_at_end(chain: layout.Chain) -> list[str] | None:
-    """What keeps the next release from following the last one, so far as the end tells.
+def is_whole_at_end(chain: layout.Chain) -> bool:
+    """Whether the last release is the one that the private part remembers, so that the next one may
+    follow it.
 
-    Empty where the last release is the one that the private part remembers. None where something
-    is wrong that only `damage` can name. Of what is before the end, only the names are compared,
-    so that an append costs the same however long the ledger is.
+    Of what is before the end, only the names are compared, so that an append costs the same however
+    long the ledger is: what is wrong, `damage` names.
     """
     step = chain.last_step()
-    findings = [*_genesis_findings(chain), *_key_findings(chain, step)]
-    return findings or ([] if _is_whole_at_end(chain, step) else None)
+    return (
+        not _genesis_findings(chain)
+        and not _key_findings(chain, step)
+        and _has_exactly(chain.path, layout.RELEASE_NAME, step.releases)
+        and _has_exactly(chain.private, layout.STEP_NAME, step.number)
+        and layout.sha256_of_names(layout.names_in(chain.private / layout.INPUTS)) == step.inputs
+        and layout.sha256_of(chain.predecessor(step.releases + 1)) == step.head
+        and not _changed_files(chain, step, step.files)
+        and (step.number < 2 or step.previous == layout.sha256_of(chain.step_before(step.number)))
+        and (not step.releases or _is_whole_release(chain, step.releases))
+    )
 
 
 def damaged(findings: Sequence[str]) -> LedgerError:
@@ -50,20 +59,6 @@ def changed(step: int, name: str) -> str:
 
 
 # The end of the chain
-
-
-def _is_whole_at_end(chain: layout.Chain, step: layout.LedgerStep) -> bool:
-    return (
-        _has_exactly(chain.path, layout.RELEASE_NAME, step.releases)
-        and _has_exactly(chain.private, layout.STEP_NAME, step.number)
-        and layout.sha256_of_names(layout.names_in(chain.private / layout.INPUTS)) == step.inputs
-        and layout.sha256_of(chain.predecessor(step.releases + 1)) == step.head
-        and not _changed_files(chain, step, step.files)
-        and (
-            step.number < 2 or step.previous == layout.sha256_of(chain.state_file(step.number - 1))
-        )
-        and (not step.releases or _is_whole_release(chain, step.releases))
-    )
 
 
 def _is_whole_release(chain: layout.Chain, last: int) -> bool:

@@ -14,7 +14,7 @@ from concurrent import futures
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.errors import InputError, MissingExtraError, PartyError
+from shoal.errors import InputError, PartyError, of_extra
 
 # gRPC reads both when it is loaded
 os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES128-GCM-SHA256"
@@ -148,10 +148,8 @@ class Endpoint:
 
 
 def _grpc() -> Any:
-    try:
+    with of_extra("talking to other parties needs gRPC", "fuse"):
         import grpc
-    except ImportError:
-        raise MissingExtraError.of("talking to other parties needs gRPC", "fuse") from None
     return grpc
 
 
@@ -262,10 +260,8 @@ def make_keys(name: str) -> tuple[bytes, bytes]:
 
 
 def _cryptography() -> tuple[Any, Any, Any]:
-    try:
+    with of_extra("keys and certificates need cryptography", "fuse"):
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
-    except ImportError:
-        raise MissingExtraError.of("keys and certificates need cryptography", "fuse") from None
     return x509, serialization, ec
