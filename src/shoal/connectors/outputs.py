@@ -348,8 +348,15 @@ def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:
     with os_errors_as_input_errors(f"output '{output}'", "name another place", "writing"):
         if is_folder:
             draft.mkdir(mode=0o700)
-        kind = os.O_RDONLY if is_folder else os.O_CREAT | os.O_EXCL | os.O_WRONLY
-        lock = os.open(draft, kind, 0o600)
+            with suppress(FileNotFoundError):
+                return _opened(draft, os.O_RDONLY)
+            return None
+        return _opened(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+
+
+def _opened(draft: Path, how: int) -> int | None:
+    """The descriptor of a draft that is opened and locked; None where it was swept away between."""
+    lock = os.open(draft, how, 0o600)
     take_lock(lock)
     if draft.exists():
         return lock

@@ -243,3 +243,19 @@ def test_what_a_run_writes_stays(place: Path) -> None:
         assert f".out.{ID}.part" in names(place)
         assert f".one.csv.{ID}.part" not in names(place)
     os.close(lock)
+
+
+def test_a_folder_that_is_swept_away_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
+    make, made = Path.mkdir, []
+
+    def make_and_sweep(folder: Path, **how) -> None:
+        make(folder, **how)
+        made.append(folder)
+        if len(made) == 1:
+            folder.rmdir()
+
+    monkeypatch.setattr(Path, "mkdir", make_and_sweep)
+    with draft_beside(tmp_path / "out", "out", is_folder=True) as draft:
+        assert draft.is_dir()
+        assert made[1:] == [draft]
+    assert not names(tmp_path)
