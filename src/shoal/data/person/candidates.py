@@ -48,7 +48,8 @@ YEARS = 5  # by which ages of one person may differ: people grow older
 class Evidence:
     """What other columns say of a candidate.
 
-    personal, steady: by column, how steady each personal and each steady column is.
+    personal, steady: by column, how steady each personal and each steady column is, the latter
+    steadiest first.
     own: kinds of those personal columns that are of nobody and nothing else, by their names.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
@@ -191,9 +192,9 @@ RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split
 class Candidate:
     """One column or several that may number the people.
 
-    kind: why it may, a key of RANK. part: the pattern of cells of which only a part does. anew: of
-    numbers that seem to begin anew in a group, whether that is clear; in doubt, the number alone
-    means fewer people.
+    kind: why it may, a key of RANK, or that it is a profile. part: the pattern of cells of which
+    only a part does. anew: of numbers that seem to begin anew in a group, whether that is clear; in
+    doubt, the number alone means fewer people.
     """
 
     parts: tuple[PersonColumn, ...]
@@ -204,9 +205,9 @@ class Candidate:
     anew: bool | None = None
 
     @classmethod
-    def together(cls, *parts: PersonColumn) -> "Candidate":
-        """Several columns, which only together number people."""
-        return cls(parts, "pair", people_of(parts))
+    def of(cls, *parts: PersonColumn, kind: str = "pair") -> "Candidate":
+        """A column, or several, which only together number people."""
+        return cls(parts, kind, people_of(parts))
 
     def weigh(
         self, columns: Iterable[PersonColumn], goes_on: bool = False, to_confirm: bool = False
@@ -259,6 +260,7 @@ class Candidate:
         evidence.crossing = _crossing(steady) or tuple(own[:1])
         if evidence.crossing:
             evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
+        evidence.steady = dict(sorted(evidence.steady.items(), key=lambda one: -one[1]))
         return evidence
 
     @cached_property
@@ -343,15 +345,15 @@ def single_candidates(
             kind = "name" if is_name else "person"
             found.append(Candidate((column,), kind, column.people.and_below()))
         elif kind := _kind_of(column, column.title in declared):
-            found += each([column], kind)
+            found.append(Candidate.of(column, kind=kind))
         elif is_name and column.repeats():
-            found += each([column], "name")
+            found.append(Candidate.of(column, kind="name"))
     return [one for one in found if one.people.distinct > 1] or found
 
 
 def each(columns: Iterable[PersonColumn], kind: str) -> list[Candidate]:
     """Each of these columns by itself."""
-    return [Candidate((column,), kind, column.people) for column in columns]
+    return [Candidate.of(column, kind=kind) for column in columns]
 
 
 def few_by_name(columns: Sequence[PersonColumn]) -> list[Candidate]:

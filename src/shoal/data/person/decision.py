@@ -5,7 +5,7 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -20,6 +20,7 @@ from shoal.data.person.candidates import (
     Candidate,
     few_by_name,
     other_candidates,
+    people_of,
     single_candidates,
 )
 from shoal.data.person.columns import (
@@ -32,7 +33,6 @@ from shoal.data.person.columns import (
     may_be_of_people,
     runs_over_people,
 )
-from shoal.data.person.people import People
 from shoal.data.person.recurrence import (
     begins_of_turns,
     by_name,
@@ -208,8 +208,7 @@ def who_is_a_person(table: Table, declared: Container[str] = (), has_key: bool =
     columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
     answer = _decided(columns, declared)
     if answer.candidates and not any(one.is_named or one.is_profile for one in answer.candidates):
-        few = tuple(map(_stated, few_by_name(columns)))
-        answer = replace(answer, candidates=few + answer.candidates)
+        answer = replace(answer, candidates=_stated(few_by_name(columns)) + answer.candidates)
     return replace(answer, beside_keys=_beside_keys(answer, columns)) if has_key else answer
 
 
@@ -244,7 +243,7 @@ def _decided(columns: Sequence[PersonColumn], declared: Container[str]) -> Answe
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
-    return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+    return Answer(verdict, _stated(listed), tuple(dict.fromkeys(names)))
 
 
 def _by_the_rest(
@@ -256,11 +255,12 @@ def _by_the_rest(
     few = [one for one in numbers if one.people.repeated < MOST_ISSUED * one.people.distinct]
     if few:
         shown = [one for one in found.candidates if not one.is_profile]
-        listed = (*map(_stated, few), *shown, *map(_stated, of_every_record(columns)))
+        listed = (*_stated(few), *shown, *_stated(of_every_record(columns)))
         return Answer(Verdict.ASK, tuple({one.columns: one for one in listed}.values()))
-    may_be = [one for one in left_out if not one.evidence.is_contradicted and found.may_recur]
-    refused = [*numbers, *(one for one in left_out if one.kind == "person" or one in may_be)]
-    return replace(found, doubted=_doubted(columns, refused, found.may_recur))
+    for one in left_out:
+        may_be = found.may_recur and not one.evidence.is_contradicted
+        numbers += [one] if one.kind == "person" or may_be else []
+    return replace(found, doubted=_doubted(columns, numbers, found.may_recur))
 
 
 def _doubted(
@@ -443,17 +443,19 @@ def _seems_sure(one: Candidate) -> bool:
     return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 
 
-def _stated(one: Candidate) -> PersonCandidate:
-    """A candidate in counts."""
-    people, steady = one.people, one.evidence.steady
-    return PersonCandidate(
-        one.columns,
-        *(people.distinct, people.records, people.most),
-        agreeing=tuple(sorted(steady, key=lambda name: -steady[name])),
-        is_named=one.kind not in ("token", "evidence", "part"),
-        is_profile=bool(one.part),
-        below=one.below,
-        part=one.part,
+def _stated(candidates: Iterable[Candidate]) -> tuple[PersonCandidate, ...]:
+    """Candidates in counts."""
+    return tuple(
+        PersonCandidate(
+            one.columns,
+            *(one.people.distinct, one.people.records, one.people.most),
+            agreeing=tuple(one.evidence.steady),
+            is_named=one.kind not in ("token", "evidence", "part", "profile"),
+            is_profile=one.kind in ("part", "profile"),
+            below=one.below,
+            part=one.part,
+        )
+        for one in candidates
     )
 
 
@@ -470,12 +472,7 @@ def _recurring_profile(columns: Sequence[PersonColumn]) -> tuple[PersonCandidate
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
     profile = recurring(telling, rows) or in_turns(telling)
-    if not profile:
-        return ()
-    people = People.together([column.people for column in profile])
-    names = tuple(column.title for column in profile)
-    counts = people.distinct, people.records, people.most
-    return (PersonCandidate(names, *counts, is_profile=True),)
+    return _stated([Candidate.of(*profile, kind="profile")] if profile else [])
 
 
 def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
@@ -483,7 +480,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if profile := _recurring_profile(columns):
         return Answer(Verdict.ASK, profile)
     unnamed = [c for c in columns if c.look.kind != "span" and not c.is_name]
-    described = (People.together([c.people for c in one]) for one in full_profiles_of(unnamed))
+    described = map(people_of, full_profiles_of(unnamed))
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
@@ -492,6 +489,6 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
     shown = shown_by_codes(columns, happens)
     if shown := [one for one in shown if not one.weigh(columns).is_contradicted]:
-        return Answer(Verdict.ASK, tuple(map(_stated, shown)))
+        return Answer(Verdict.ASK, _stated(shown))
     in_turn = any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
     return Answer(Verdict.NONE, may_recur=happens or in_turn)

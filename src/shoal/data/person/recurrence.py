@@ -184,7 +184,7 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
         return None
     tried = [(first, last, birth), (first, last) if first else (last, birth)]
     for parts in (tuple(filter(None, some)) for some in tried):
-        found = Candidate.together(*parts)
+        found = Candidate.of(*parts)
         if first is None and found.people.distinct < CROSSING * last.people.distinct:
             continue
         if not found.people.repeated or found.weigh(columns).is_contradicted:

@@ -96,7 +96,7 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
         groups = [group for group in groups if _seems_to_part(one, group)]
     else:
         groups = [group for group in groups if one.differs_across(group, columns)]
-    pairs = (Candidate.together(group, number) for group in groups)
+    pairs = (Candidate.of(group, number) for group in groups)
     return [*islice((pair for pair in pairs if one.evidence.steady or _begins_anew(pair)), 1)]
 
 
@@ -128,7 +128,7 @@ def _members_of(one: Candidate, columns: Sequence[PersonColumn]) -> Iterator[Can
             number, nth = one.people.keys[rows], member.people.keys[rows]
             drawn = NEARLY_ALL * distinct(number, np.random.default_rng(9).permutation(nth))
             if distinct(number) + FEWEST <= distinct(number, nth) <= min(drawn, len(rows) / OFTEN):
-                yield Candidate.together(*one.parts, member)
+                yield Candidate.of(*one.parts, member)
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -266,7 +266,7 @@ def within_groups(
     ):
         if number in apart or (number in settled and len(within) > 1):
             continue
-        found = Candidate.together(*within, number)
+        found = Candidate.of(*within, number)
         is_named = len(within) > 1 or (number, *within) in named
         if not found.people.repeated:
             is_refuted = any(c.parts == (number,) and c.evidence.is_refuted for c in judged)
@@ -366,12 +366,12 @@ def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[
         return []
     others = [c for c in columns if c not in one.parts]
     related = [c for c in others if c.name.has("relation") and not c.name.is_personal]
-    pairs = [Candidate.together(*one.parts, other) for other in related]
+    pairs = [Candidate.of(*one.parts, other) for other in related]
     found = [pair for pair in pairs if not one.lies_in(pair)]
     if not found and one.kind in PERSON_BY_NAME:
         named = [c for c in others if c.name.has("person", "relation") and not c.counts_only]
         few = [c for c in named if c.may_number and not c.holds_zero and c.has_few(LARGEST_WITHIN)]
-        pairs = [Candidate.together(*one.parts, member) for member in few]
+        pairs = [Candidate.of(*one.parts, member) for member in few]
         found = [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)]
     return found[:1]
 
