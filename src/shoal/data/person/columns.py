@@ -201,8 +201,8 @@ def _fill_32_bits(numbers: np.ndarray) -> bool:
     return bool(quarters.sum() == len(numbers) and quarters.min() > len(numbers) / 8)
 
 
+_NO_VALUE = rf"^[\x00- ]*({'|'.join(map(re.escape, NO_VALUE))})[\x00- ]*$"
 _CELL = pl.col("cell").str
-_IS_VALUE = ~_CELL.strip_chars(BLANKS).is_in(NO_VALUE)
 _SHOWN = {
     "zero": (pl.col("cell") == "0").any(),
     "shortest": _CELL.len_chars().min().fill_null(0),
@@ -406,7 +406,7 @@ def _numbers_in(texts: pl.Series) -> np.ndarray:
 
 def is_value(texts: pl.Series) -> np.ndarray:
     """(n,) bool, which of these texts stand for a value, but for blanks around them."""
-    return texts.alias("cell").to_frame().select(_IS_VALUE).to_series().to_numpy()
+    return (~texts.str.contains(_NO_VALUE)).to_numpy()
 
 
 def may_be_of_people(column: PersonColumn) -> bool:
