@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
-from shoal.data.person.people import FEW_VALUES, MOST_TO_A_NUMBER, People, agree_beyond_neighbours
+from shoal.data.person.people import ANEW, FEW_VALUES, MOST_TO_A_NUMBER, People
 from shoal.data.person_names import bare, names_of, unsigned
 from shoal.data.table import Table, as_text, encode_text
 
@@ -35,7 +35,6 @@ MOST_EXACT = 1 << 53  # among floating-point numbers
 MOST_WAVES = 60  # of a panel, or questions, or trials
 OFTEN = 1.5  # records of each of somebody, on average
 ROUND = 0.4  # share of multiples of five from which numbers are rounded
-ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 SIGNS = ("?", "*", "-")
 """Those that people type, and no program writes into cells that hold nothing."""
@@ -85,7 +84,6 @@ _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 letters, as no name of a person has.
 """
 _PHRASE = r"^\D*\w \w\D*$|\p{L}{4,} \w|\w \p{L}{4,}"  # as plates of vehicles are not
-_LAST_WORD = r"^(.*\S)\s+(\S+)$"
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
 LEAST_BORNE = 0.2  # share of full names with a part that many people bear
 MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of streets, most have one
@@ -230,7 +228,7 @@ class PersonColumn:
         self._table = table
         self.title = title
         self.name: ColumnName = name_of(title)
-        texts = self._texts(rows)
+        texts = self.texts_among(rows)
         has_value = is_value(texts)
         held = texts.filter(pl.Series(has_value)).unique().sort()
         self._nobody = self.name.nobody_among(held)
@@ -318,19 +316,7 @@ class PersonColumn:
     @cached_property
     def texts(self) -> pl.Series:
         """What all records hold."""
-        return self._texts(slice(None))
-
-    @cached_property
-    def full_names_recur(self) -> bool:
-        """Whether records of one last word of full names have the same first ones more often than
-        by chance, as people do who recur, and namesakes do not.
-        """
-        parts = self.texts.str.extract_groups(_LAST_WORD).struct.unnest()
-        parts = parts.drop_nulls()
-        if parts.is_empty():
-            return False
-        words = pl.Series.rank(parts.to_series(1), "dense").to_numpy().astype(np.int64) - 1
-        return agree_beyond_neighbours(words, parts.to_series(0).hash().to_numpy())
+        return self.texts_among(slice(None))
 
     def _is_somebody(self, texts: pl.Series) -> np.ndarray:
         """(n,) bool, which of these texts stand for a value, and not for nobody as `-1` may."""
@@ -354,17 +340,17 @@ class PersonColumn:
         """(rows,) float64, not a number where they hold none."""
         if self.title in self._table.coded:
             return self._numbers[self._table.column(self.title).codes[rows]]
-        return _numbers_in(self._texts(rows))
+        return _numbers_in(self.texts_among(rows))
 
     def years_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, the years, or else the first numbers, in what some rows hold."""
-        texts = self._texts(rows)
+        texts = self.texts_among(rows)
         years = texts.str.extract(r"((?:19|20)\d\d)").fill_null(texts.str.extract(r"(\d+)"))
         return _numbers_in(years.fill_null(""))
 
     def ends_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, the numbers at the ends of what some rows hold, if any."""
-        return _numbers_in(self._texts(rows).str.extract(r"(\d+)\s*$").fill_null(""))
+        return _numbers_in(self.texts_among(rows).str.extract(r"(\d+)\s*$").fill_null(""))
 
     def ranks_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
@@ -391,8 +377,8 @@ class PersonColumn:
     def _numbers(self) -> np.ndarray:
         return _numbers_in(self._cells)
 
-    def _texts(self, rows: np.ndarray | slice) -> pl.Series:
-        """What some records hold."""
+    def texts_among(self, rows: np.ndarray | slice) -> pl.Series:
+        """What some rows hold."""
         if self.title in self._table.coded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])

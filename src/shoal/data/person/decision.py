@@ -36,6 +36,7 @@ from shoal.data.person.columns import (
 from shoal.data.person.recurrence import (
     begins_of_turns,
     by_name,
+    full_names_recur,
     full_profiles_of,
     in_turns,
     recur,
@@ -354,7 +355,7 @@ def _is_rejected(one: Candidate) -> bool:
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
-    return is_seldom and not one.parts[0].full_names_recur
+    return is_seldom and not full_names_recur(one.parts[0])
 
 
 def _with_pairs(
@@ -462,7 +463,7 @@ def _stated(candidates: Iterable[Candidate]) -> tuple[PersonCandidate, ...]:
 def _beside_keys(answer: Answer, columns: Sequence[PersonColumn]) -> tuple[PersonCandidate, ...]:
     """Candidates that are named for people, or names by which they recur; else such a profile."""
     names = [c for c in columns if c.is_name or c.name.kind in ("first", "last")]
-    recurs = {column.title: column.full_names_recur for column in names}
+    recurs = {column.title: full_names_recur(column) for column in names}
     named = (one for one in answer.candidates if recurs.get(str(one.key), one.is_named))
     return tuple(named) or _recurring_profile(columns)
 

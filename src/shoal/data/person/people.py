@@ -27,6 +27,7 @@ UNKNOWN = 5  # times as many records as neighbours have, from which a birth may 
 SAME_PERSON = 1.1  # times as many, where a few errors differ
 FEWEST_AGAIN = 10  # records of people who recur
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
+ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
 MOST_NUMBERS, MOST_OF_A_NUMBER = 500, 100  # and of their records, that are looked at
 MOST_SHARED = 5  # numbers that stand for several people each, and as many times more others
@@ -250,6 +251,12 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = Fa
     is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1 - swap) * chance)
     is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
     return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+
+
+def count_up(groups: np.ndarray | pl.Series, numbers: pl.Series) -> bool:
+    """Whether different numbers in groups are nearly 1, 2, 3 and so on in most of these."""
+    greatest = pl.DataFrame({"of": groups, "number": numbers}).group_by("of").max()["number"]
+    return len(numbers) >= ANEW * float(greatest.sum())
 
 
 def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:

@@ -171,6 +171,17 @@ def _changes_at(begins: np.ndarray, keys: np.ndarray) -> bool:
     return bool(between <= COMMON and within - between >= STEADY * (1 - between))
 
 
+def full_names_recur(column: PersonColumn) -> bool:
+    """Whether records of one last word of full names have the same first ones more often than by
+    chance, as people do who recur, and namesakes do not.
+    """
+    firsts, lasts = (
+        column.texts.str.extract_groups(r"^(.*\S)\s+(\S+)$").struct.unnest().drop_nulls()
+    )
+    ranks = lasts.rank("dense").to_numpy().astype(np.int64) - 1
+    return len(ranks) > 0 and agree_beyond_neighbours(ranks, firsts.hash().to_numpy())
+
+
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     """First and last name, with the birth if there is one, or initials and the birth, which tells
     them apart; None where they are not of one person.

@@ -23,7 +23,6 @@ from shoal.data.person.candidates import (
     people_of,
 )
 from shoal.data.person.columns import (
-    ANEW,
     COUNTED,
     EXCEPTIONS,
     FEWEST,
@@ -43,7 +42,7 @@ from shoal.data.person.columns import (
     leaves_out,
     may_show_who,
 )
-from shoal.data.person.people import People, distinct, end_sooner
+from shoal.data.person.people import People, count_up, distinct, end_sooner
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
@@ -346,13 +345,10 @@ def _begins_anew(together: Candidate) -> bool:
     *within, number = together.parts
     rows, group = together.people.first, people_of(within)
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
-    groups = np.unique(group.keys[rows], return_inverse=True)[1]
-    greatest = np.zeros(int(groups.max(initial=0)) + 1)
-    parts = number.texts.gather(rows).str.extract_groups(r"^\s*(\D*?)(\d+)\s*$")
+    parts = number.texts_among(rows).str.extract_groups(r"^\s*(\D*?)(\d+)\s*$")
     begin, end = parts.struct.unnest()
-    np.maximum.at(greatest, groups, end.cast(pl.Float64, strict=False).fill_null(-1).to_numpy())
     is_one = begin.drop_nulls().n_unique() == 1  # as `P` in `P001`
-    return bool(len(rows) >= ANEW * greatest.sum() and is_one)
+    return is_one and count_up(group.keys[rows], end.cast(pl.Float64, strict=False).fill_null(0))
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -473,8 +469,7 @@ def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
     counts = parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
     ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
-    greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
-    is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
+    is_counter = len(ranks) * EXCEPTIONS >= len(texts) and count_up(ranks["of"], ranks["rank"])
     return _by_part(texts, pattern), is_counter
 
 
