@@ -9,7 +9,7 @@ import pytest
 from shoal.advise.propose import propose_policy
 from shoal.data.person import recurrence
 from shoal.data.person.decision import Verdict, who_is_a_person
-from shoal.data.person.people import agree_beyond_neighbours
+from shoal.data.person.recurrence import agree_beyond_neighbours
 from shoal.data.table import Table
 
 SYLLABLES = np.array([first + second for first in "bdfglmnrst" for second in "aeiou"])
