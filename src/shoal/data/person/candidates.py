@@ -401,7 +401,7 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     named, (written, token) = column.name.kind, column.look
     if token and column.name.ends("ambiguous"):
         named = "person"  # a child's number, not what kind of thing it is
-    if token == "digits" and column.name.may_be_phone:
+    if token == "digits" and len(column.name.words) == 1 and column.name.has("phone_or_group"):
         named = "contact"
     is_form = written not in NO_NUMBERS or column.name.numbers_people
     # a table may be of staff, and a number may be named as a count is

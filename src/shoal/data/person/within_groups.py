@@ -247,7 +247,7 @@ def within_groups(
     groups = [
         c
         for c in columns
-        if c.may_number and (c.name.kind == "group" or c.name.is_stay or (c,) in refused)
+        if c.may_number and (c.name.kind == "group" or c.name.is_last("session") or (c,) in refused)
     ]
     sure = [one.parts for one in kept if one.evidence.is_confirmed]
     judged = [*rejected, *kept]
