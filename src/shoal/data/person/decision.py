@@ -113,35 +113,30 @@ class PersonCandidate:
         )
 
     @property
-    def profiles(self) -> str:
-        """How few profiles there are, where nothing numbers people, or how few parts of keys."""
-        if self.part:
-            return (
-                f"column '{self.columns[0]}': its {self.records} cells share {self.people}"
-                " beginnings or ends, fewer than it has values"
-            )
-        return (
-            f"no column numbers people, but only {self.people} profiles of"
-            f" {some_named(self.columns)} stand in {self.records} records"
-        )
-
-    @property
     def doubt(self) -> str:
         """What speaks against counting records, in counts."""
+        named = some_named(self.columns)
+        column = f"columns {named}" if self.columns[1:] else f"column '{named}'"
+        if self.part:
+            return (
+                f"{column}: its {self.records} cells share {self.people} beginnings or ends, fewer"
+                " than it has values"
+            )
         if self.is_profile:
-            return self.profiles
+            return (
+                f"no column numbers people, but only {self.people} profiles of {named} stand in"
+                f" {self.records} records"
+            )
         agreed = some_named(self.agreeing)
         agreement = f", and records that share one agree on {agreed}" if self.agreeing else ""
-        counts = f"up to {self.most} each{agreement}"
         if self.below:
             return (
-                f"column '{self.columns[0]}': {self.below} records below one with a value have"
-                f" none, as where cells were merged{agreement}"
+                f"{column}: {self.below} records below one with a value have none, as where cells"
+                f" were merged{agreement}"
             )
-        carry = f"{self.records} records carry {self.people} different"
-        if len(self.columns) > 1:
-            return f"columns {some_named(self.columns)}: {carry} combinations, {counts}"
-        return f"column '{self.columns[0]}': {carry} values, {counts}"
+        what = "combinations" if self.columns[1:] else "values"
+        carry = f"{self.records} records carry {self.people} different {what}"
+        return f"{column}: {carry}, up to {self.most} each{agreement}"
 
     def __str__(self) -> str:
         if self.is_profile:
@@ -184,7 +179,7 @@ class Answer:
         first = self.candidates[0]
         if first.is_profile:
             most = f"{first.most} at most of one"
-            return f"who is one person? {first.profiles}, {most}; is every record a person?"
+            return f"who is one person? {first.doubt}, {most}; is every record a person?"
         means = "; ".join(one.meaning for one in self.candidates)
         return f"who is one person? {means}; or every record"
 
