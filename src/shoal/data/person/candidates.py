@@ -344,10 +344,8 @@ def single_candidates(
         if _names_blocks(column, is_name):
             kind = "name" if is_name else "person"
             found.append(Candidate((column,), kind, column.people.and_below()))
-        elif kind := _kind_of(column, column.title in declared):
+        elif kind := _kind_of(column, is_name, column.title in declared):
             found.append(Candidate.of(column, kind=kind))
-        elif is_name and column.repeats():
-            found.append(Candidate.of(column, kind="name"))
     return [one for one in found if one.people.distinct > 1] or found
 
 
@@ -396,9 +394,9 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
     return is_once and bool(column.people.is_value[0])
 
 
-def _kind_of(column: PersonColumn, is_declared: bool) -> str:
+def _kind_of(column: PersonColumn, is_name: bool, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
-    named, (written, token) = column.name.kind, column.look
+    named, (written, token) = "name" if is_name else column.name.kind, column.look
     if token and column.name.ends("ambiguous"):
         named = "person"  # a child's number, not what kind of thing it is
     if token == "digits" and len(column.name.words) == 1 and column.name.has("phone_or_group"):

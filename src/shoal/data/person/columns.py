@@ -74,11 +74,6 @@ _TOKENS = {
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
-COUNTED = r"^(.*\w)( ?[-_/.:#(]+\p{L}{0,8}[1-9]?\d{1,2}\)?)$"
-LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
-PARTED = [rf"^(?:[^-_/.:# ]+[-_/.:# ]+){{{before}}}(.*\d.*)$" for before in (1, 2, 3)]
-"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind one word or more."""
-JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
 _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
@@ -210,7 +205,6 @@ _SHOWN = {
     "codes": _CELL.extract(r"^\d*(\p{L}+)\d+\w*$").n_unique(),
     "no_name": _CELL.contains(_NO_NAME).any(),
     "phrases": _CELL.contains(_PHRASE).sum(),
-    "parted": _CELL.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED])).sum(),
     "long": _CELL.contains(r"^[\w-]{20,}$").all(),
 }
 """What some cells of a column show together, asked at once."""
@@ -219,9 +213,9 @@ _SHOWN = {
 class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
-    seen: different values among these rows. again: records among them beyond the first of each.
-    share: of all records, these rows. lacking: share of these rows that are empty, as merged cells
-    are; no sign for no value is typed.
+    seen: different values among these rows; some: of them, without blanks around them. again:
+    records among them beyond the first of each. share: of all records, these rows. lacking: share
+    of these rows that are empty, as merged cells are; no sign for no value is typed.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
@@ -242,7 +236,8 @@ class PersonColumn:
         self.again = int(has_value.sum()) - self.seen
         self.share = len(rows) / max(table.records, 1)
         self.lacking = self.blank / max(len(rows), 1)
-        some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
+        every = max(-(-len(held) // MOST_CELLS), 1)
+        self.some = some = held.gather_every(every).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
         shown = some.alias("cell").to_frame().select(**_SHOWN).to_struct("shown").item()
         if self.name.kind in (*PERSONAL, "first", "last") and shown["codes"] > MANY:
@@ -253,7 +248,6 @@ class PersonColumn:
         self.lacks_digits = not shown["digits"]
         self.may_be_names = not shown["no_name"]
         self.is_of_phrases = 2 * shown["phrases"] > len(some)
-        self.is_parted = shown["parted"] > NEARLY_ALL * len(some)
         is_long = shown["long"] and self.length > 0
         self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)
 

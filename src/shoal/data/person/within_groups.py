@@ -23,19 +23,15 @@ from shoal.data.person.candidates import (
     people_of,
 )
 from shoal.data.person.columns import (
-    COUNTED,
     EXCEPTIONS,
     FEWEST,
     FULL_NAMES,
-    JOINED,
-    LETTERED,
     MANY,
     MOST_WAVES,
     NEARLY_ALL,
     NEVER,
     NO_NUMBERS,
     OFTEN,
-    PARTED,
     STRONG,
     PersonColumn,
     is_value,
@@ -50,6 +46,11 @@ MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
+COUNTED = r"^(.*\w)( ?[-_/.:#(]+\p{L}{0,8}[1-9]?\d{1,2}\)?)$"
+LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
+PARTED = [rf"^(?:[^-_/.:# ]+[-_/.:# ]+){{{before}}}(.*\d.*)$" for before in (1, 2, 3)]
+"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind one word or more."""
+JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
 STEMS = [JOINED] + [
     rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
     for before in (3, 2, 1, 0)
@@ -405,7 +406,10 @@ def _may_have_parts(column: PersonColumn) -> bool:
     # a point parts the number of a person, too
     is_form = column.look.kind in ("text", "span") or column.name.numbers_people
     is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
-    return column.is_parted and is_form and not is_of_nobody and column.look.token not in STRONG
+    if not is_form or is_of_nobody or column.look.token in STRONG:
+        return False
+    parted = column.some.str.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED]))
+    return bool(parted.sum() > NEARLY_ALL * len(parted))
 
 
 def _part_of(column: PersonColumn, telling: Sequence[PersonColumn]) -> Candidate | None:
