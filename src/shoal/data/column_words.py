@@ -149,6 +149,9 @@ def named_by_a_record(table: Table, names: list[str]) -> list[str]:
 PERSONAL = ("sex", "birth", "age", "keep")
 """Kinds of columns that say who somebody is, and on which records of one person agree."""
 
+NAMES = ("first", "last", "name")
+"""Kinds of columns that hold names of people, or parts of them."""
+
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one

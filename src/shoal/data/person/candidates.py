@@ -19,7 +19,7 @@ from itertools import combinations, islice
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import meanings
+from shoal.data.column_words import NAMES, meanings
 from shoal.data.person.columns import (
     EXCEPTIONS,
     FEWEST,
@@ -241,7 +241,7 @@ class Candidate:
                 evidence.personal[column.title] = steadiness
                 if column.name.is_own_of(named):
                     evidence.own.add(column.name.kind)
-            elif column.name.kind in ("first", "last", "name") and column.name.says_only_name:
+            elif column.name.kind in NAMES and column.name.says_only_name:
                 names[column.title] = steadiness
             # a column that determines the number is another name of the same
             number, of_value = sample.number[has_value], codes[has_value]

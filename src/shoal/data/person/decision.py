@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import name_of
+from shoal.data.column_words import NAMES, name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
     MOST_ROWS,
@@ -265,7 +265,7 @@ def _doubted(
     """The columns that are named for people, as far as they may number them, and those of unknown
     titles that repeat as their numbers do. refused: that are named so.
     """
-    kinds = ("name", "first", "last", "staff") if may_recur else ()
+    kinds = (*NAMES, "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
     is_open = may_recur or not any(c.name.is_personal for c in columns)
     repeating = [c.title for c in columns if is_open and may_be_of_people(c)]

@@ -8,7 +8,7 @@ from math import lgamma, prod
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, meanings, name_of, words_of
+from shoal.data.column_words import NAMES, fold, meanings, name_of, words_of
 from shoal.data.room import blocks
 from shoal.data.table import Table, Texts
 
@@ -245,17 +245,24 @@ def is_test(text: str) -> bool:
     return len(words) <= MOST_WORDS and bool(is_called or is_nobody or "".join(words) in nobody)
 
 
-def tests_by_name(table: Table) -> tuple[str | None, np.ndarray]:
-    """The column of first names, and (n,) bool, whose first and last name are a test together, as
-    `John` and `Doe` are.
+def by_names(table: Table, no_name: str) -> tuple[np.ndarray, str, np.ndarray]:
+    """Of several columns for parts of names: (n,) bool, which rows hold a usual name in one; the
+    column of first names; and (n,) bool, whose first and last name are a test together, as `John`
+    and `Doe` are. no_name: the pattern of texts that are no usual names.
     """
-    named_by = {name_of(title).kind: title for title in reversed(table.names)}
-    first, last = named_by.get("first"), named_by.get("last") or named_by.get("name")
-    found = np.full(table.records, first is not None and last is not None)
-    parts = [Texts.of(table, title) for title in (first, last) if title and found.any()]
-    for part in parts:
-        found &= part.rows_called(part.without_marks.str.contains(_PART))
-    for row in np.flatnonzero(found):
-        words = [part.texts[int(part.codes[row])] for part in parts]
-        found[row] = is_test(" ".join(words)) or is_test(" ".join(reversed(words)))
-    return first, found
+    titles = [title for title in table.names if name_of(title).kind in NAMES]
+    columns = [Texts.of(table, title) for title in titles if titles[1:]]
+    named = np.zeros(table.records, dtype=bool)
+    for column in columns:
+        texts = column.without_marks
+        named |= column.rows_called(texts.str.contains(r"\p{L}") & ~texts.str.contains(no_name))
+    of = {name_of(column.title).kind: column for column in reversed(columns)}
+    first, last = of.get("first"), of.get("last") or of.get("name")
+    if first is None or last is None:
+        return named, "", named & False
+    tests = first.rows_called(first.without_marks.str.contains(_PART))
+    tests &= last.rows_called(last.without_marks.str.contains(_PART))
+    for row in np.flatnonzero(tests):
+        words = [part.texts[int(part.codes[row])] for part in (first, last)]
+        tests[row] = is_test(" ".join(words)) or is_test(" ".join(reversed(words)))
+    return named, first.title, tests

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import PERSONAL, mean
+from shoal.data.column_words import NAMES, PERSONAL, mean
 from shoal.data.person.candidates import (
     CROSSING,
     FEWEST_CODES,
@@ -64,7 +64,7 @@ _BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$
 _WAVES = r"^(?i)((19|20)\d\d|(t|v|w|m|y|visit|wave|time|ses|week|month|year)[-_ ]?\d{1,2})[-_/.:# ]"
 """What keys begin with that stand in several records each: a year or a visit, but no centre."""
 PERSON_BY_NAME = ("civil", "person")
-OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
+OF_SOMEBODY = (*PERSONAL, *NAMES, "person", "civil", "contact")
 """Kinds of columns that are of the people of a table, whoever serves them."""
 
 
@@ -136,7 +136,7 @@ def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     others, the staff where nobody else is in the table, and households and the like, whose rows may
     be visits of a household rather than its members.
     """
-    names = [c for c in columns if c.name.kind in ("first", "last", "name")]
+    names = [c for c in columns if c.name.kind in NAMES]
     parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text" and names == [c]]
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
     found = each(groups, "evidence") + each(parts, "name")
@@ -157,7 +157,7 @@ def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list
     if not is_beside_key and not all(_is_counter(c.parts[0]) for c in of_every_record(columns)):
         return []
     found = each(filter(_may_be_issued, columns), "number")
-    names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
+    names = [c for c in columns if c.name.kind in NAMES and c.varies]
     many = [one for one in found if one.people.distinct > MANY and one.people.repeated >= FEWEST]
     return [
         one

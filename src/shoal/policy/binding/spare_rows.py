@@ -13,16 +13,16 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, forms_of, meanings, name_of
+from shoal.data.column_words import NAMES, fold, forms_of, meanings, name_of
 from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
 from shoal.data.person.people import (
     ANY_TEST,
     MOST_WORDS,
     Telling,
+    by_names,
     is_test,
     mixed,
     shared_by_several,
-    tests_by_name,
 )
 from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, values_lacking
 from shoal.data.schema import REMOVED
@@ -39,8 +39,7 @@ _COUNT_BEHIND = re.compile(r"(?<!\s)\s*[:(=](\s*n\s*=)?[\s\d.,]*\)?$", re.IGNORE
 _IS_WORD = re.compile(r"[^\W\d_]{2}").search
 _INITIALS = re.compile(r"\W*[A-Za-z]\W*[A-Za-z]\W*")
 _NO_NAME = f"{_TOTAL}|{_PERSON}|{ANY_TEST}"
-_NAMES = ("first", "last", "name")
-_FOR_LIFE = (*_NAMES, "sex", "birth")
+_FOR_LIFE = (*NAMES, "sex", "birth")
 _OF_A_PERSON = (*_FOR_LIFE, "age")
 NEARLY_ALL = 0.9
 _ZERO = r"^0([.,]0*)?$"
@@ -151,23 +150,14 @@ def _shared(column: Texts, told: Telling, model: PolicyModel) -> list[int]:
     return [code for code in named if may_be_words or re.search(r"\d", column.texts[code])]
 
 
-def _rows_named(table: Table) -> np.ndarray:
-    """(n,) bool, the rows that hold a usual name in one of several columns for parts of names."""
-    titles = [title for title in table.names if name_of(title).kind in _NAMES]
-    named = np.zeros(table.records, dtype=bool)
-    for column in (Texts.of(table, title) for title in titles if titles[1:]):
-        texts = column.without_marks
-        named |= column.rows_called(texts.str.contains(r"\p{L}") & ~texts.str.contains(_NO_NAME))
-    return named
-
-
 def _rows_apart(
     table: Table, model: PolicyModel, described: Callable[[str], Described]
 ) -> tuple[np.ndarray, Mapping[str, int]]:
     """The rows, ascending, of totals and notes, and those that repeat the names of columns; and by
     column, how many it calls tests.
     """
-    named, no_names = _rows_named(table), model.no_names
+    named, by_name, together = by_names(table, _NO_NAME)
+    no_names = model.no_names
     audited = [*map(described, model.audited_columns)]
     half, lacking = (len(audited) + 1) // 2, values_lacking(audited)
     empty = np.flatnonzero(lacking >= len(audited) - 1) if lacking.any() else np.arange(0)
@@ -189,7 +179,6 @@ def _rows_apart(
                 yield encode_text(table.series(title).gather(rows)).codes, is_for_life
 
     tests: dict[str, int] = {}
-    by_name, together = tests_by_name(table)
     some = np.flatnonzero(lacking >= min(half, FEWEST_LACKING))
     some = some if len(some) <= MOST_PARTS else np.flatnonzero(lacking >= half)
     lacking_of = mixed(*(one.is_none[one.column.codes[some]] for one in audited))
@@ -455,7 +444,7 @@ def _vacant(
     if len(own) < 2 or not np.count_nonzero(lacking) / 2 < len(rows) <= most:
         return rows[:0]
     more = [described(title) for title in model.audited_columns if title not in titles]
-    is_named = any(kinds[title].kind in _NAMES for title in titles)
+    is_named = any(kinds[title].kind in NAMES for title in titles)
     is_named = is_named or any(_lack_alone(rows, one) for one in more)
     if not is_named and not any(texts_of(title).call_alike(rows) for title in others):
         return rows[:0]
