@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import NAMES, fold, forms_of, meanings, name_of
+from shoal.data.language import inflected
 from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
 from shoal.data.person.people import (
     ANY_TEST,
@@ -49,6 +50,13 @@ MOST_LAST, MOST_COMPUTED = 20, 10
 MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 """First rows that may say in other words what columns are, and rows that are compared."""
 TAKE_OUT = "take out of the data what is nobody, then publish"
+_APART = "{} [row looks|rows look] like {} and [counts as a person|count as people]; "
+_TEST = "[a record|records] of a test, of nobody or of several people under one name"
+_VACANT = "[a vacant post|vacant posts] without a name, sex, birth or age"
+_SPARE = (
+    "{} [person has|people have] no value in any column that a release shows, but what such rows"
+    f" repeat, as subtotals and spare rows of a form do, and [counts|count] towards k; {TAKE_OUT}"
+)
 _NOTE = r"\p{L}.*[ :=]"
 MOST_TESTS = 0.1
 """The share of texts that are called tests among ordinary ones."""
@@ -68,15 +76,10 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     apart, tests = _rows_apart(table, model, described)
     said = [*_said_of(len(apart), "a total, a note or a second line of names")]
     for name, count in tests.items():
-        call = (
-            f"{'a record' if count == 1 else 'records'} of a test, of nobody or of several people"
-        )
-        said += _said_of(count, f"{call} under one name", name)
+        said += _said_of(count, _TEST, name)
     titles = sorted(table.names, key=lambda title: title not in table.coded)
     vacant = np.setdiff1d(_vacant(titles, partial(Texts.of, table), model, described), apart)
-    count = _people_only_in(vacant, table, model)
-    post = "a vacant post" if count == 1 else "vacant posts"
-    said += _said_of(count, f"{post} without a name, sex, birth or age")
+    said += _said_of(_people_only_in(vacant, table, model), _VACANT)
     known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
@@ -89,25 +92,16 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     columns = known + [one for one in map(described, more) if _tells_apart(one.column)]
     rows = rows[values_lacking(columns)[rows] > len(columns) // 2]
     alike = np.setdiff1d(_alike(rows, columns), np.union1d(apart, vacant))
-    people = _people_only_in(alike, table, model)
-    if not people:
-        return said
-    has, counts = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
-    text = (
-        f"{has} no value in any column that a release shows, but what such rows repeat, as"
-        f" subtotals and spare rows of a form do, and {counts} towards k; {TAKE_OUT}"
-    )
-    return [*said, ReleaseWarning(ROWS_APART, text)]
+    if people := _people_only_in(alike, table, model):
+        said.append(ReleaseWarning(ROWS_APART, inflected(_SPARE, people)))
+    return said
 
 
 def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseWarning]:
     """A warning where some rows do not look like a person, in a column or in several."""
     if rows:
         where = "" if name is None else f"attribute '{name}': "
-        look, count = "rows look", "count as people"
-        if rows == 1:
-            look, count = "row looks", "counts as a person"
-        text = f"{where}{rows} {look} like {call} and {count}; {TAKE_OUT}"
+        text = where + inflected(_APART.format("{}", call), rows) + TAKE_OUT
         yield ReleaseWarning(ROWS_APART, text, name)
 
 
