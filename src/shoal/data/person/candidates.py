@@ -263,6 +263,11 @@ class Candidate:
         evidence.steady = dict(sorted(evidence.steady.items(), key=lambda one: -one[1]))
         return evidence
 
+    def is_doubtful(self, columns: Iterable[PersonColumn]) -> bool:
+        """Whether none of these says that records of one value are of several people."""
+        found = self.weigh(columns)
+        return not found.personal or (self.kind in ("name", "number") and found.is_confirmed)
+
     @cached_property
     def sample(self) -> _Sample:
         """Some records, by whom they are of."""

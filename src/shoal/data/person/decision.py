@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.data.column_words import NAMES, name_of
 from shoal.data.findings import some_named
+from shoal.data.person import recurrence
 from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
@@ -33,16 +34,6 @@ from shoal.data.person.columns import (
     may_be_of_people,
     runs_over_people,
 )
-from shoal.data.person.recurrence import (
-    begins_of_turns,
-    by_name,
-    full_names_recur,
-    full_profiles_of,
-    in_turns,
-    recur,
-    recurring,
-    says_when,
-)
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -50,7 +41,6 @@ from shoal.data.person.within_groups import (
     fewer_first,
     followed,
     in_keys,
-    is_doubtful,
     issued,
     last_resorts,
     of_every_record,
@@ -227,7 +217,7 @@ def _decided(columns: Sequence[PersonColumn], declared: Container[str]) -> Answe
     left = fewer_first(left) or in_keys(columns, telling)
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     rest = [c for c in columns if c not in members]
-    left = left or [one for one in last_resorts(rest) if is_doubtful(one, telling)]
+    left = left or [one for one in last_resorts(rest) if one.is_doubtful(telling)]
     if not left:
         return _by_the_rest(rest, [*rejected, *kept], telling)
     shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
@@ -247,7 +237,7 @@ def _by_the_rest(
 ) -> Answer:
     """A question about numbers of a group, with those of every record, or about who recurs."""
     found = _by_profile(columns)
-    numbers = [one for one in issued(columns) if is_doubtful(one, telling)]
+    numbers = [one for one in issued(columns) if one.is_doubtful(telling)]
     few = [one for one in numbers if one.people.repeated < MOST_ISSUED * one.people.distinct]
     if few:
         shown = [one for one in found.candidates if not one.is_profile]
@@ -350,7 +340,7 @@ def _is_rejected(one: Candidate) -> bool:
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
-    return is_seldom and not full_names_recur(one.parts[0])
+    return is_seldom and not recurrence.full_names_recur(one.parts[0])
 
 
 def _with_pairs(
@@ -360,9 +350,9 @@ def _with_pairs(
     whose rows are members, each with a number of its own.
     """
     numbered = [one for one in kept if one.kind in PERSON_BY_NAME]
-    named = by_name(telling)
+    named = recurrence.by_name(telling)
     if named is not None and (
-        not numbered or any(recur(named.parts, one.people.first) for one in numbered)
+        not numbered or any(recurrence.recur(named.parts, one.people.first) for one in numbered)
     ):
         kept = [*kept, named]
     pairs: list[Candidate] = []
@@ -413,8 +403,8 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
         return False
     steady = one.evidence.steady
     others = [c for c in telling if c not in one.parts]
-    kept = [c for c in others if not steady or c.title in steady or says_when(c)]
-    return not recurring(kept, one.people.first)
+    kept = [c for c in others if not steady or c.title in steady or recurrence.says_when(c)]
+    return not recurrence.recurring(kept, one.people.first)
 
 
 def _seems_sure(one: Candidate) -> bool:
@@ -458,7 +448,7 @@ def _stated(candidates: Iterable[Candidate]) -> tuple[PersonCandidate, ...]:
 def _beside_keys(answer: Answer, columns: Sequence[PersonColumn]) -> tuple[PersonCandidate, ...]:
     """Candidates that are named for people, or names by which they recur; else such a profile."""
     names = [c for c in columns if c.is_name or c.name.kind in ("first", "last")]
-    recurs = {column.title: full_names_recur(column) for column in names}
+    recurs = {column.title: recurrence.full_names_recur(column) for column in names}
     named = (one for one in answer.candidates if recurs.get(str(one.key), one.is_named))
     return tuple(named) or _recurring_profile(columns)
 
@@ -467,7 +457,7 @@ def _recurring_profile(columns: Sequence[PersonColumn]) -> tuple[PersonCandidate
     """The columns that describe people and by which they recur among all records, if they do."""
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    profile = recurring(telling, rows) or in_turns(telling)
+    profile = recurrence.recurring(telling, rows) or recurrence.in_turns(telling)
     return _stated([Candidate.of(*profile, kind="profile")] if profile else [])
 
 
@@ -476,7 +466,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if profile := _recurring_profile(columns):
         return Answer(Verdict.ASK, profile)
     unnamed = [c for c in columns if c.look.kind != "span" and not c.is_name]
-    described = map(people_of, full_profiles_of(unnamed))
+    described = map(people_of, recurrence.full_profiles_of(unnamed))
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
@@ -486,5 +476,5 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     shown = shown_by_codes(columns, happens)
     if shown := [one for one in shown if not one.weigh(columns).is_contradicted]:
         return Answer(Verdict.ASK, _stated(shown))
-    in_turn = any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
+    in_turn = any(c.look.kind == "text" and recurrence.begins_of_turns(c).any() for c in columns)
     return Answer(Verdict.NONE, may_recur=happens or in_turn)

@@ -192,12 +192,6 @@ def beside_own(left: list[Candidate], columns: Sequence[PersonColumn]) -> list[C
     return left
 
 
-def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
-    """Whether nothing says that records of one value are of several people."""
-    found = one.weigh(telling)
-    return not found.personal or (one.kind in ("name", "number") and found.is_confirmed)
-
-
 def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """What is named for people and differs in each record."""
     named = [c for c in columns if c.name.kind in PERSON_BY_NAME and not c.again]
@@ -389,7 +383,7 @@ def in_keys(columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]) ->
     """Parts of keys that number people, and what a group may have given to them."""
     found = parts_of_keys([c for c in telling if not c.repeats(FEWEST)], telling)
     given = issued(columns, is_beside_key=True) if found else []
-    return found + [one for one in given if is_doubtful(one, telling)]
+    return found + [one for one in given if one.is_doubtful(telling)]
 
 
 def parts_of_keys(keys: Iterable[PersonColumn], telling: Sequence[PersonColumn]) -> list[Candidate]:
