@@ -377,6 +377,90 @@ class PersonColumn:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
 
+    def may_be_of_people(self) -> bool:
+        """Whether nearly all values have several records under a title that says of nothing else,
+        and are running numbers, numbers with gaps or codes, as measures are not. Words and what may
+        be a measure have few records each.
+        """
+        name, (written, token) = self.name, self.look
+        if name.kind == "group" and name.ends("smallest"):
+            return self.may_number and self.has_values(MANY) and self.repeats(FEWEST)
+        if name.kind not in ("", "number") or name.has("measure", "body") or self.counts_only:
+            return False
+        if written == "text" and not self.is_grouped:
+            is_code = token not in FULL_NAMES and not self.is_of_phrases
+            is_of_one_form = token or (self.length and not self.lacks_digits)
+            return is_code and self._nearly_all_repeat(inf if is_of_one_form else MOST_OF_ONE)
+        is_of_any = self.runs_over_people(inf)
+        return is_of_any and (self._nearly_all_repeat(MOST_OF_ONE) or not self._is_measured())
+
+    def _is_measured(self) -> bool:
+        """Whether neighbouring numbers have about as many records, as those of a measure have."""
+        rows = np.flatnonzero(self.people.is_value)
+        numbers = self.numbers_among(rows[:: len(rows) // MANY_ROWS + 1])
+        counted = pl.Series("number", numbers).value_counts().sort("number")
+        counts = counted["count"].to_numpy().astype(np.int64)
+        return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
+
+    def runs_over_people(self, most: float = MOST_OF_RUNNING) -> bool:
+        """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who
+        have one have a few records, up to this number.
+        """
+        if self.name.kind not in ("", "number") or not self._are_of_few(most):
+            return False
+        numbers = self.numbers_among(self.people.first)
+        least, greatest = np.nanmin(numbers), np.nanmax(numbers)
+        is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
+        return bool(is_running or self.leaves_out(most))
+
+    def _are_of_few(self, most: float = MOST_OF_RUNNING) -> bool:
+        """Whether it holds whole numbers that nearly all have a few records, as people do."""
+        is_whole = self.may_number and self.look.kind == "int"
+        is_number = is_whole or self.is_grouped
+        return is_number and not self.name.has("amount") and self._nearly_all_repeat(most)
+
+    def _nearly_all_repeat(self, most: float) -> bool:
+        """Whether nearly all of its many values have several records, up to this number."""
+        if self.seen <= MANY:
+            return False
+        # how often some rows hold a value that they hold at all, if this many records do
+        low, high = (n * self.share / (1 - (1 - self.share) ** n) for n in (2, most))
+        if not low <= 1 + self.again / self.seen <= high:
+            return False
+        counts = self.people.counts()
+        return bool(np.mean((counts > 1) & (counts <= most)) >= MOSTLY)
+
+    def leaves_out(self, most: float = MOST_OF_RUNNING) -> bool:
+        """Whether its numbers repeat as those of people do and leave out far more between them than
+        a measure that repeats as often would; what is mostly round is a price.
+        """
+        if self.counts_only or not self._are_of_few(most):
+            return False
+        numbers = self.numbers_among(self.people.first) * (1000 if self.is_grouped else 1)
+        numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
+        if len(numbers) <= MANY:
+            return False
+        steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
+        by_chance = max(2 * np.exp(-np.median(self.people.counts())), 1 - NEARLY_ALL)
+        left_out = np.mean(steps > np.gcd.reduce(steps))
+        return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
+
+    def may_show_who(self) -> bool:
+        """Whether its values repeat as those of people do and look like codes, not like a measure:
+        single words, or numbers of one length.
+        """
+        written, token = self.look
+        is_known = self.name.kind in NEVER and token not in ("phone", "mail")
+        is_known = is_known or self.name.has("amount", "measure") or self.counts_only
+        # numbers of two digits are ages and measures, too
+        is_number = self.length >= LEAST_ZEROS or (self.length and self.leaves_out())
+        is_code = written == "text" or token or is_number
+        is_name = token == "fullname" and self.may_be_names
+        is_code = is_code and (is_name or token in UNMISTAKABLE or not self.is_of_phrases)
+        if is_known or written in NO_NUMBERS or not is_code:
+            return False
+        return self.seen >= MANY and MANY <= self.again < MOST_TO_A_NUMBER * self.seen
+
 
 def _numbers_in(texts: pl.Series) -> np.ndarray:
     """(n,) float64, not a number where a text is none."""
@@ -387,94 +471,3 @@ def _numbers_in(texts: pl.Series) -> np.ndarray:
 def is_value(texts: pl.Series) -> np.ndarray:
     """(n,) bool, which of these texts stand for a value, but for blanks around them."""
     return (~texts.str.contains(_NO_VALUE)).to_numpy()
-
-
-def may_be_of_people(column: PersonColumn) -> bool:
-    """Whether nearly all values have several records under a title that says of nothing else, and
-    are running numbers, numbers with gaps or codes, as measures are not. Words and what may be a
-    measure have few records each.
-    """
-    name, (written, token) = column.name, column.look
-    if name.kind == "group" and name.ends("smallest"):
-        return column.may_number and column.has_values(MANY) and column.repeats(FEWEST)
-    if name.kind not in ("", "number") or name.has("measure", "body") or column.counts_only:
-        return False
-    if written == "text" and not column.is_grouped:
-        is_code = token not in FULL_NAMES and not column.is_of_phrases
-        is_of_one_form = token or (column.length and not column.lacks_digits)
-        return is_code and _nearly_all_repeat(column, inf if is_of_one_form else MOST_OF_ONE)
-    is_of_any = runs_over_people(column, inf)
-    return is_of_any and (_nearly_all_repeat(column, MOST_OF_ONE) or not _is_measured(column))
-
-
-def _is_measured(column: PersonColumn) -> bool:
-    """Whether neighbouring numbers have about as many records, as those of a measure have."""
-    rows = np.flatnonzero(column.people.is_value)
-    numbers = column.numbers_among(rows[:: len(rows) // MANY_ROWS + 1])
-    counted = pl.Series("number", numbers).value_counts().sort("number")
-    counts = counted["count"].to_numpy().astype(np.int64)
-    return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
-
-
-def runs_over_people(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
-    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
-    one have a few records, up to this number.
-    """
-    if column.name.kind not in ("", "number") or not _are_of_few(column, most):
-        return False
-    numbers = column.numbers_among(column.people.first)
-    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
-    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
-    return bool(is_running or leaves_out(column, most))
-
-
-def _are_of_few(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
-    """Whether it holds whole numbers that nearly all have a few records, as people do."""
-    is_whole = column.may_number and column.look.kind == "int"
-    is_number = is_whole or column.is_grouped
-    return is_number and not column.name.has("amount") and _nearly_all_repeat(column, most)
-
-
-def _nearly_all_repeat(column: PersonColumn, most: float) -> bool:
-    """Whether it has many values, of which nearly all have several records, up to this number."""
-    if column.seen <= MANY:
-        return False
-    # how often some rows hold a value that they hold at all, if this many records do
-    low, high = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, most))
-    if not low <= 1 + column.again / column.seen <= high:
-        return False
-    counts = column.people.counts()
-    return bool(np.mean((counts > 1) & (counts <= most)) >= MOSTLY)
-
-
-def leaves_out(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
-    """Whether its numbers repeat as those of people do and leave out far more between them than a
-    measure that repeats as often would; what is mostly round is a price.
-    """
-    if column.counts_only or not _are_of_few(column, most):
-        return False
-    numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
-    numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
-    if len(numbers) <= MANY:
-        return False
-    steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
-    by_chance = max(2 * np.exp(-np.median(column.people.counts())), 1 - NEARLY_ALL)
-    left_out = np.mean(steps > np.gcd.reduce(steps))
-    return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
-
-
-def may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do and look like codes, not like a measure:
-    single words, or numbers of one length.
-    """
-    written, token = column.look
-    is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount", "measure") or column.counts_only
-    # numbers of two digits are ages and measures, too
-    is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
-    is_code = written == "text" or token or is_number
-    is_name = token == "fullname" and column.may_be_names
-    is_code = is_code and (is_name or token in UNMISTAKABLE or not column.is_of_phrases)
-    if is_known or written in NO_NUMBERS or not is_code:
-        return False
-    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

@@ -24,16 +24,7 @@ from shoal.data.person.candidates import (
     people_of,
     single_candidates,
 )
-from shoal.data.person.columns import (
-    FEWEST,
-    FULL_NAMES,
-    MANY,
-    NO_NUMBERS,
-    STRONG,
-    PersonColumn,
-    may_be_of_people,
-    runs_over_people,
-)
+from shoal.data.person.columns import FEWEST, FULL_NAMES, MANY, NO_NUMBERS, STRONG, PersonColumn
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -258,7 +249,7 @@ def _doubted(
     kinds = (*NAMES, "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
     is_open = may_recur or not any(c.name.is_personal for c in columns)
-    repeating = [c.title for c in columns if is_open and may_be_of_people(c)]
+    repeating = [c.title for c in columns if is_open and c.may_be_of_people()]
     named = {*shared, *repeating, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
 
@@ -319,7 +310,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     kind, token = column.name.kind, column.look.token
     if found.personal or one.people.distinct < MANY:
         return False
-    if found.steady and runs_over_people(column):
+    if found.steady and column.runs_over_people():
         return True
     if kind not in ("", "staff") or column.counts_only:
         return False

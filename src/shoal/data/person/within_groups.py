@@ -35,8 +35,6 @@ from shoal.data.person.columns import (
     STRONG,
     PersonColumn,
     is_value,
-    leaves_out,
-    may_show_who,
 )
 from shoal.data.person.people import People, count_up, distinct, end_sooner
 
@@ -371,9 +369,9 @@ def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candi
     """The columns that may show who recurs, those with most values first. happens: whether records
     are of what happens; else others may be marks, measures or remarks.
     """
-    codes = (c for c in columns if happens or (c.look.token and c.again >= c.seen) or leaves_out(c))
-    shown = each(filter(may_show_who, codes), "evidence")
-    return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
+    shown = (c for c in columns if c.may_show_who())
+    codes = (c for c in shown if happens or (c.look.token and c.again >= c.seen) or c.leaves_out())
+    return sorted(each(codes, "evidence"), key=lambda one: -one.people.distinct)[:MOST_SHOWN]
 
 
 # Parts of keys that number people, where the keys themselves differ in each record.
