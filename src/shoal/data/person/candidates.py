@@ -111,10 +111,11 @@ class _Sample:
         return cls(rows, number, np.flatnonzero((place > 0) & (place <= MOST_PAIRS)), first)
 
 
-def _steadiness(
-    column: PersonColumn, codes: np.ndarray, has_value: np.ndarray, sample: _Sample
-) -> float | None:
-    """How far pairs agree beyond chance; None where the column can't tell."""
+def _steadiness(column: PersonColumn, held: People, sample: _Sample) -> float | None:
+    """How far pairs agree beyond chance; None where the column can't tell. held: what a sample
+    holds in it.
+    """
+    codes, has_value = held.keys, held.is_value
     second = sample.pairs[has_value[sample.pairs] & has_value[sample.pairs - 1]]
     if len(second) < FEWEST_PAIRS:
         return None
@@ -209,14 +210,13 @@ class Candidate:
         """A column, or several, which only together number people."""
         return cls(parts, kind, people_of(parts))
 
-    def weigh(
-        self, columns: Iterable[PersonColumn], goes_on: bool = False, to_confirm: bool = False
-    ) -> Evidence:
+    def weigh(self, columns: Iterable[PersonColumn], to_confirm: bool = False) -> Evidence:
         """Takes up what the columns say of it.
 
-        Personal columns come first; where they contradict, the others are not asked, unless it goes
-        on. to_confirm: nor where one of them does not confirm it.
+        Personal columns come first; where they contradict, the others are not asked, but of numbers
+        of the state and of contacts. to_confirm: nor where one of them does not confirm it.
         """
+        goes_on = self.kind in ("civil", "contact")
         self.evidence = Evidence()
         evidence, sample = self.evidence, self.sample
         if len(sample.pairs) < FEWEST_PAIRS:
@@ -231,8 +231,8 @@ class Candidate:
                 break
             if to_confirm and evidence.personal and not evidence.is_confirmed:
                 break
-            codes, has_value = column.people.keys[sample.rows], column.people.is_value[sample.rows]
-            steadiness = _steadiness(column, codes, has_value, sample)
+            held = column.people.among(sample.rows)
+            steadiness = _steadiness(column, held, sample)
             if steadiness is None or steadiness >= STEADY:
                 evidence.foreign |= {one for one in ("animal", "firm") if column.name.has(one)}
             if steadiness is None:
@@ -244,12 +244,12 @@ class Candidate:
             elif column.name.kind in NAMES and column.name.says_only_name:
                 names[column.title] = steadiness
             # a column that determines the number is another name of the same
-            number, of_value = sample.number[has_value], codes[has_value]
+            number, of_value = sample.number[held.is_value], held.keys[held.is_value]
             if steadiness >= STEADY and (
                 is_personal or distinct(number, of_value) > distinct(of_value)
             ):
                 evidence.steady[column.title] = round(steadiness, 3)
-                steady[column.title] = codes
+                steady[column.title] = held.keys
         if not evidence.personal and max(names.values(), default=1) < CONTRADICTED:
             evidence.personal |= names
             evidence.own.add("name")
@@ -286,8 +286,7 @@ class Candidate:
         """Whether records of one value in two groups are of different people, by what says so."""
         sample = _across(self.sample, group.people.keys[self.sample.rows])
         personal = [column for column in columns if column.title in self.evidence.personal]
-        held = ((column, column.people.among(sample.rows)) for column in personal)
-        found = (_steadiness(column, of.keys, of.is_value, sample) for column, of in held)
+        found = (_steadiness(one, one.people.among(sample.rows), sample) for one in personal)
         return max((one for one in found if one is not None), default=1) < CONTRADICTED
 
     def lies_in(self, other: "Candidate") -> bool:

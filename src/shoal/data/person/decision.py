@@ -275,7 +275,7 @@ def _judged(
     """Those that stay and those that the cells reject; others are in neither."""
     kept, rejected = [], []
     for one in candidates:
-        one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
+        one.weigh(telling)
         if _is_rejected(one):
             rejected.append(one)
         elif one.kind != "token" or one.parts[0].look.token in STRONG or one.tells_who:
