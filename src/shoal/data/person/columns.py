@@ -194,7 +194,10 @@ def _fill_32_bits(numbers: np.ndarray) -> bool:
     return bool(quarters.sum() == len(numbers) and quarters.min() > len(numbers) / 8)
 
 
-_NO_VALUE = rf"^[\x00- ]*({'|'.join(map(re.escape, NO_VALUE))})[\x00- ]*$"
+_NO_VALUE, _BLANK = (
+    rf"^[\x00- ]*({'|'.join(map(re.escape, texts))})[\x00- ]*$"
+    for texts in (NO_VALUE, sorted({*NO_VALUE} - {*SIGNS}))
+)
 _CELL = pl.col("cell").str
 _SHOWN = {
     "zero": (pl.col("cell") == "0").any(),
@@ -226,9 +229,7 @@ class PersonColumn:
         has_value = is_value(texts)
         held = texts.filter(pl.Series(has_value)).unique().sort()
         self._nobody = self.name.nobody_among(held)
-        self.blank = int((~has_value).sum())
-        if self.blank:
-            self.blank -= int(texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
+        self.blank = 0 if has_value.all() else int(texts.str.contains(_BLANK).sum())
         if self._nobody:
             has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
         self._held = held
