@@ -245,11 +245,6 @@ def test_a_word_for_a_number_or_for_people_outweighs_others(title, form):
     assert title in (*found.doubted, *(name for one in found.candidates for name in one.columns))
 
 
-@pytest.mark.parametrize("title", ["race_code", "Esstisch", "cell_type", "CEP", "Cell"])
-def test_codes_of_groups_and_of_what_is_kept_number_nobody(title):
-    assert answer(records(title, 24, 20) | {"day": any_of(480, *DAYS)}).candidates == ()
-
-
 # Numbers that a group gives.
 
 GIVEN = "Hospital Number|Unit No|Trial ID|Line Number|School ID|Spitalnummer|N° d'hôpital|Site code"
@@ -269,11 +264,13 @@ def test_numbers_that_a_group_may_have_given_are_asked_about(title, counter):
     assert answer(records(title, 60, 40) | {"day": any_of(2400, *DAYS)}).doubted == (title,)
 
 
-@pytest.mark.parametrize(
-    "title", ["product_id", "article no", "Region code", "Stratum no", "Store no"]
-)
-def test_numbers_of_goods_and_areas_are_not_asked_about(title):
-    assert asked(records(title, 60) | {"day": any_of(360, *DAYS)}) == []
+OF_THINGS = product("race_code|Esstisch|cell_type|CEP|Cell".split("|"), [24], [20])
+OF_GOODS = product("product_id|article no|Region code|Stratum no|Store no".split("|"), [60], [6])
+
+
+@pytest.mark.parametrize(("title", "people", "each"), [*OF_THINGS, *OF_GOODS])
+def test_codes_and_numbers_of_goods_areas_and_what_is_kept_are_not_asked_about(title, people, each):
+    assert asked(records(title, people, each) | {"day": any_of(people * each, *DAYS)}) == []
 
 
 @pytest.mark.parametrize("title", ["Patient", "Name", "patient_id", "Participant"])

@@ -116,11 +116,6 @@ def test_counts_measures_places_and_phrases_are_not_asked_about(title, cells, ea
     assert asked(visits(title, cells, each)) == []
 
 
-@pytest.mark.parametrize("title", FORMS.split("|"))
-def test_words_for_women_and_men_are_known_in_any_form(title):
-    assert name_of(title).kind == "person"
-
-
 # Names.
 
 
