@@ -110,7 +110,7 @@ def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
     of people, also a word among numbers, if more rows hold it than usual ones. And those of them
     that may be surnames: vacancies and guests.
     """
-    texts, rows = column.texts, np.bincount(column.codes, minlength=len(column.texts))
+    texts = column.texts
     some = column.without_marks.str.contains(ANY_TEST).arg_true().to_list()
     is_few, most = len(some) <= MOST_NOTES and not is_test(column.title), MOST_TESTS * len(texts)
     called = [one for one in some if is_few and is_test(texts[one])]
@@ -119,14 +119,18 @@ def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
     if initials and texts.str.contains(f"^{_INITIALS.pattern}$").sum() > most:  # as others have
         called = [one for one in called if one not in initials]
     guests = [one for one in called if re.sub(r"\W", "", fold(texts[one])) in meanings()["nobody"]]
-    is_person, small = column.title in model.subject_columns, texts.str.to_lowercase()
+    is_person = column.title in model.subject_columns
+    if not (is_person or name_of(column.title).is_mere_id):
+        return called, guests
+    small = texts.str.to_lowercase()
     named = texts.str.contains(r"^\P{Nd}*\p{L}") & ~small.is_in(OFTEN_NOBODY)
     if is_person:
         is_word = named & ~small.is_in([*map(str.lower, model.no_names)])
         words = (is_word & ~texts.str.contains(r"\p{Nd}")).arg_true().to_list()
+        rows = np.bincount(column.codes, minlength=len(texts))
         often = [one for one in words if rows[one] >= 2 * rows.mean()]
         called += often if len(words) <= min(MOST_WORDS, most) else []
-    if (is_person or name_of(column.title).is_mere_id) and 0 < named.sum() <= min(MOST_WORDS, most):
+    if 0 < named.sum() <= min(MOST_WORDS, most):
         is_usual = texts.str.contains(r"^\d+$").sum() >= NEARLY_ALL * len(texts)
         called += named.arg_true().to_list() if is_usual else []
     return called, guests
