@@ -2,13 +2,12 @@
 
 import json
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from shoal.data.person_names import names_of, names_of_nobody
+from shoal.data.person.people import checked_ids
 from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.fusion.conversation import Conversation, unchanged
@@ -220,26 +219,3 @@ def _label_of(agreement: Agreement, name: str, table: Table) -> tuple[Column | N
     missing = int(column.counts()[column.cells.index("")])
     finding = f"party '{name}', label '{label}': {missing} records have none; complete the data"
     return column, [finding]
-
-
-def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
-    """The ids as they are compared. no_names: texts that name nobody, as `PolicyModel.no_names`.
-
-    Raises InputError where a record has no id, or two records have the same.
-    """
-    ids = names_of(column)
-    empty = int(ids.is_in(names_of_nobody(no_names)).sum())
-    repeated = ids.len() - ids.n_unique()
-    findings = []
-    if empty:
-        findings.append(
-            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
-            " needs its id"
-        )
-    if repeated:
-        findings.append(
-            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
-            " record to a person"
-        )
-    InputError.raise_for(findings)
-    return ids

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.data.person.people import checked_ids
 from shoal.data.person_names import UNSEEN
 from shoal.errors import InputError, PartyError
-from shoal.fusion.columns import checked_ids
 from shoal.fusion.id_join import (
     common_points,
     distinct_points,

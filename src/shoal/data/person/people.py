@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import NAMES, fold, meanings, name_of, words_of
+from shoal.data.person_names import names_of, names_of_nobody
 from shoal.data.room import blocks
 from shoal.data.table import Table, Texts
+from shoal.errors import InputError
 
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_KEYS = 1 << 22  # that are counted in a table of them all
@@ -215,6 +217,29 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
     pairs = zip(ends, counts, strict=True)
     chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
     return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
+
+
+def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
+    """The ids as they are compared. no_names: texts that name nobody, as `PolicyModel.no_names`.
+
+    Raises InputError where a record has no id, or two records have the same.
+    """
+    ids = names_of(column)
+    empty = int(ids.is_in(names_of_nobody(no_names)).sum())
+    repeated = ids.len() - ids.n_unique()
+    findings = []
+    if empty:
+        findings.append(
+            f"party '{party}': column '{column.name}' names nobody in {empty} records; every record"
+            " needs its id"
+        )
+    if repeated:
+        findings.append(
+            f"party '{party}': column '{column.name}' repeats {repeated} ids; a fused table has one"
+            " record to a person"
+        )
+    InputError.raise_for(findings)
+    return ids
 
 
 # Whose names are of nobody: of tests, vacancies and guests.

@@ -79,7 +79,8 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         said += _said_of(count, _TEST, name)
     titles = sorted(table.names, key=lambda title: title not in table.coded)
     vacant = np.setdiff1d(_vacant(titles, partial(Texts.of, table), model, described), apart)
-    said += _said_of(_people_only_in(vacant, table, model), _VACANT)
+    if len(vacant):
+        said += _said_of(_people_only_in(vacant, table, model), _VACANT)
     known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
@@ -158,6 +159,7 @@ def _rows_apart(
     no_names = model.no_names
     audited = [*map(described, model.audited_columns)]
     half, lacking = (len(audited) + 1) // 2, values_lacking(audited)
+    lacking_rows = [np.flatnonzero(lacking >= least) for least in (1, half, 1)]
     empty = np.flatnonzero(lacking >= len(audited) - 1) if lacking.any() else np.arange(0)
     empty = empty if len(empty) <= MOST_NOTES else empty[:0]
     bare = np.flatnonzero(lacking > len(audited) // 2)
@@ -178,7 +180,7 @@ def _rows_apart(
 
     tests: dict[str, int] = {}
     some = np.flatnonzero(lacking >= min(half, FEWEST_LACKING))
-    some = some if len(some) <= MOST_PARTS else np.flatnonzero(lacking >= half)
+    some = some if len(some) <= MOST_PARTS else lacking_rows[1]
     lacking_of = mixed(*(one.is_none[one.column.codes[some]] for one in audited))
     parts = Parts.of(some, lacking_of, table.records)
     sums = np.zeros(len(some), dtype=np.int64)
@@ -197,7 +199,7 @@ def _rows_apart(
             # zeros among words
             is_odd = column.texts.str.contains(f"^(?:{_NUMBER.pattern})$").sum() == is_nil.sum()
             odd_nil += are_nil if is_odd and are_nil.sum() <= MOST_HEADS else 0
-        found += (rows[~named[rows]] for rows in _totals(column, lacking, half, is_removed))
+        found += (rows[~named[rows]] for rows in _totals(column, lacking_rows, is_removed))
         heads.append(_head_cells(column, no_names))
         if is_removed:
             called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
@@ -275,24 +277,22 @@ def _is_head(cells: Sequence[str]) -> bool:
     return "alike" not in cells and (is_unlike or is_most)
 
 
-def _totals(
-    column: Texts, lacking: np.ndarray, half: int, is_removed: bool
-) -> Iterator[np.ndarray]:
+def _totals(column: Texts, lacking: Sequence[np.ndarray], is_removed: bool) -> Iterator[np.ndarray]:
     """The rows that a column calls a total, alone or of another of its values, where it names
     people, the call is the only one or all such rows lack a value; and those that it calls all, if
-    they lack one, or a count or a mean of another value, if they lack half of all. lacking: (n,)
-    how many values each row lacks.
+    they lack one, or a count or a mean of another value, if they lack half of all. lacking: the
+    rows that lack one, half and one.
     """
     plain, words = column.without_marks, (_TOTAL, _STATISTIC, _ALL)
     is_any = plain.str.contains("|".join(words)).any()
-    for word, least in zip(words, (1, half, 1), strict=True) if is_any else ():
+    for word, needed in zip(words, lacking, strict=True) if is_any else ():
         some = plain.str.contains(word).arg_true().to_list()
         values = plain.str.to_lowercase().str.replace_all(r"[\W_]+", " ") if some else plain
         for cell in some if len(some) <= MOST_NOTES else []:
             rows = np.flatnonzero(column.codes == cell)
             is_sure = word is _TOTAL and (is_removed or len(rows) == 1)
             is_sure &= len(plain[cell].strip(" .:")) > 1  # a letter may be an initial, too
-            if (is_sure or (lacking[rows] >= least).all()) and _is_total(plain[cell], values):
+            if (is_sure or np.isin(rows, needed).all()) and _is_total(plain[cell], values):
                 yield rows
 
 
