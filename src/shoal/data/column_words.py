@@ -149,6 +149,9 @@ def named_by_a_record(table: Table, names: list[str]) -> list[str]:
 PERSONAL = ("sex", "birth", "age", "keep")
 """Kinds of columns that say who somebody is, and on which records of one person agree."""
 
+NAMES = ("first", "last", "name")
+"""Kinds of columns that hold names of people, or parts of them."""
+
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
@@ -224,7 +227,11 @@ class ColumnName:
 
     def ends(self, meant: str) -> bool:
         """Whether the last word of its core may mean this."""
-        return bool(self.core) and self.core[-1] in meanings()[meant]
+        return not meanings()[meant].isdisjoint(self.core[-1:])
+
+    def is_last(self, meant: str) -> bool:
+        """Whether its last word, be it one for a number, may mean this."""
+        return not meanings()[meant].isdisjoint(self.words[-1:])
 
     @cached_property
     def core(self) -> list[str]:
@@ -248,8 +255,7 @@ class ColumnName:
     @property
     def labels_people(self) -> bool:
         """Whether its last word is what numbers people behind a word for them."""
-        is_label = not meanings()["label"].isdisjoint(self.words[-1:])
-        return is_label and self.has("person") and not self.has("flag")
+        return self.is_last("label") and self.has("person") and not self.has("flag")
 
     @property
     def says_number(self) -> bool:
@@ -302,24 +308,9 @@ class ColumnName:
         return is_of_one and self.words[0] in known["count_of_one"]
 
     @property
-    def numbers_who(self) -> bool:
-        """Whether its last words are one for people and one for a number, as in `sex_worker_id`."""
-        return self.words[-1] in meanings()["number"] and self.ends("person")
-
-    @property
-    def may_be_phone(self) -> bool:
-        """Whether it is one word that means a phone where cells are as long as its numbers."""
-        return len(self.words) == 1 and self.has("phone_or_group")
-
-    @property
     def is_mere_id(self) -> bool:
         """Whether it says that it is a number or another name of somebody, and not of whom."""
         return (self.kind == "number" and not self.core) or self.has("alias")
-
-    @property
-    def is_stay(self) -> bool:
-        """Whether its last word is one for what happens at one time, such as a session."""
-        return not meanings()["session"].isdisjoint(self.words[-1:])
 
     @property
     def says_more(self) -> bool:
@@ -348,7 +339,7 @@ class ColumnName:
         own = meanings()["civil"] | meanings()["person"]
         words = set() if "".join(self.words) in own else {*self.core} - own
         beside = ColumnName((*_without_joiners(words),))
-        is_number_last = self.words[-1] in meanings()["number"] or not self.has("number")
+        is_number_last = self.is_last("number") or not self.has("number")
         if self.kind == "person" and is_number_last:  # else the first noun is the head
             return beside.has(*_NAMED, "firm", "staff") or self.has("relative")
         return bool(beside.words) or self.has("shared", "relative")
@@ -465,7 +456,8 @@ def _is_proxy(name: ColumnName) -> bool:
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     # as a birth number, whose digits tell the birth
     ("civil", lambda name: name.words[-1:] in _NATIONAL and name.ends("birth")),
-    ("sex", lambda name: name.has("sex") and not name.numbers_who),
+    # `sex_worker_id` is of who works
+    ("sex", lambda name: name.has("sex") and not (name.ends("person") and name.is_last("number"))),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
     ("keep", _is_kept),
@@ -492,7 +484,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("thing", lambda name: name.ends("thing")),
     ("proxy", _is_proxy),
     ("event", lambda name: name.ends("event")),
-    ("person", lambda name: name.has("person") and name.words[-1] in meanings()["number"]),
+    ("person", lambda name: name.has("person") and name.is_last("number")),
     ("group", lambda name: name.has("group") and not name.has("person") and not name.says_number),
     ("number", lambda name: name.says_number),
 )

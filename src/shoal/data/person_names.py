@@ -447,14 +447,14 @@ class Described(NamedTuple):
         return cls(column, names.is_in([*signs]).to_numpy())
 
 
-def rows_lacking(columns: Sequence[Described], least: int) -> np.ndarray:
-    """The rows, ascending, that have no value in at least this many of the columns."""
-    found = [np.zeros(0, dtype=np.int64)]
-    if sum(one.is_none.any() for one in columns) >= max(least, 1):
-        for rows in blocks(len(columns[0].column.codes)):
-            empty = np.sum([one.is_none[one.column.codes[rows]] for one in columns], axis=0)
-            found.append(rows.start + np.flatnonzero(empty >= least))
-    return np.concatenate(found)
+def values_lacking(columns: Sequence[Described]) -> np.ndarray:
+    """(n,) in how many of these columns each row has no value."""
+    records = len(columns[0].column.codes) if columns else 0
+    found = np.zeros(records, dtype=np.min_scalar_type(len(columns)))
+    for one in columns:
+        for rows in blocks(records) if one.is_none.any() else ():
+            found[rows] += one.is_none[one.column.codes[rows]]
+    return found
 
 
 def without_nobody(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import person_bed
 import shoal as library
-from person_bed import BEDS, sexes, spread
+from person_bed import BEDS, answer, sexes, spread
 from sample_policies import content_of
 from shoal.data.column_words import name_of
 from shoal.data.person import decision
@@ -42,10 +42,6 @@ NUMBERED = (
     " KVNR NISS tckn UPN MBI beneficiary pasient deelnemer"
     " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS wearer PAN"
 ).split()
-
-
-def answer(frame) -> Answer:
-    return who_is_a_person(Table(pl.DataFrame(frame)))
 
 
 def first_of(frame) -> tuple[str, tuple[str, ...]]:

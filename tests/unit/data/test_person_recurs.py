@@ -9,7 +9,7 @@ import pytest
 from shoal.advise.propose import propose_policy
 from shoal.data.person import recurrence
 from shoal.data.person.decision import Verdict, who_is_a_person
-from shoal.data.person.people import agree_beyond_neighbours
+from shoal.data.person.recurrence import agree_beyond_neighbours
 from shoal.data.table import Table
 
 SYLLABLES = np.array([first + second for first in "bdfglmnrst" for second in "aeiou"])
@@ -85,9 +85,9 @@ def test_of_very_many_records_the_births_around_the_middle_tell_who_recurs(
     whole = who_is_a_person(table)
     compared = []
 
-    def looked_at(ranks, *more):
-        compared.append(len(ranks))
-        return agree_beyond_neighbours(ranks, *more)
+    def looked_at(ranks, keys, *grow):
+        compared.append(0 if grow else len(ranks))
+        return agree_beyond_neighbours(ranks, keys, *grow)
 
     monkeypatch.setattr(recurrence, "agree_beyond_neighbours", looked_at)
     monkeypatch.setattr(recurrence, "MOST_RANKED", 400)

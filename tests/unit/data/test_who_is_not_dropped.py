@@ -4,6 +4,8 @@ were theirs: an eye, a picture, a child, an account; and beside it, whom nobody 
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import polars as pl
 import pytest
@@ -211,10 +213,23 @@ def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_nu
     assert line.startswith("no column is taken to number people, though Surname may: every record")
 
 
-@pytest.mark.parametrize("title", ["Cell", "Line", "Trial", "Cep telefonu", "Portable"])
-def test_phone_numbers_that_repeat_are_asked_about_under_any_title(title):
-    frame = records(title, 120, 3, "(555) 2{:02d}-4567") | {"fee": any_of(360, *range(90))}
-    assert asked(frame | {"day": any_of(360, "2024-01-02", "2024-03-04")}) == [(title,)]
+RANDOM = "{0:08x}-91ab-4cde-8f01-{1:012x}|{0:08x}9f{1:022x}|Zx{0:09}-Q_{1:09}w"
+REACHED = {
+    "Cell|Line|Trial|Cep telefonu|Portable": "(555) 2{2:02}-4567",
+    "Celular|GSM|Cell|Natel privat": "55 50 77 {2:02} {3:02}|044 7{2:02} 8{3:02}0",
+    "Cell": "2{2:09}",
+    "profile_url|LinkedIn URL|user link|twitter_handle": "https://x.example/u{2}",
+    "browser_id|device_id|session token|cookie|page": RANDOM,
+}
+
+
+@pytest.mark.parametrize(
+    ("title", "form"),
+    [one for some, of in REACHED.items() for one in product(some.split("|"), of.split("|"))],
+)
+def test_phones_addresses_and_random_tokens_are_asked_about_under_such_titles(title, form):
+    cells = [form.format(n * 7919, n * 104729, n, 7 * n % 90 + 10) for n in range(10, 70)]
+    assert asked(numbered(title, cells) | {"day": any_of(360, *DAYS)}) == [(title,)]
 
 
 IN_ROUNDS = "Race Number|Race No|RaceNo|Race #|sex_worker_id|Constable|Comptable|Stable no|Cep No"
@@ -230,20 +245,9 @@ def test_a_word_for_a_number_or_for_people_outweighs_others(title, form):
     assert title in (*found.doubted, *(name for one in found.candidates for name in one.columns))
 
 
-@pytest.mark.parametrize("title", ["race_code", "Esstisch", "cell_type", "CEP", "Cell"])
-def test_codes_of_groups_and_of_what_is_kept_number_nobody(title):
-    assert answer(records(title, 24, 20) | {"day": any_of(480, *DAYS)}).candidates == ()
-
-
-@pytest.mark.parametrize("form", ["2{:09}", "(555) 2{:02d}-4567"])
-def test_a_cell_is_a_phone_where_it_is_as_long_as_one(form):
-    assert asked(records("Cell", 60, 6, form)) == [("Cell",)]
-
-
-# Numbers that a group gives, and random ones.
+# Numbers that a group gives.
 
 GIVEN = "Hospital Number|Unit No|Trial ID|Line Number|School ID|Spitalnummer|N° d'hôpital|Site code"
-RANDOM = "{:08x}-91ab-4cde-8f01-{:012x}|{0:08x}9f{1:022x}|Zx{:09}-Q_{:09}w"
 
 
 @pytest.mark.parametrize("title", GIVEN.split("|"))
@@ -260,23 +264,13 @@ def test_numbers_that_a_group_may_have_given_are_asked_about(title, counter):
     assert answer(records(title, 60, 40) | {"day": any_of(2400, *DAYS)}).doubted == (title,)
 
 
-@pytest.mark.parametrize(
-    "title", ["product_id", "article no", "Region code", "Stratum no", "Store no"]
-)
-def test_numbers_of_goods_and_areas_are_not_asked_about(title):
-    assert asked(records(title, 60) | {"day": any_of(360, *DAYS)}) == []
+OF_THINGS = product("race_code|Esstisch|cell_type|CEP|Cell".split("|"), [24], [20])
+OF_GOODS = product("product_id|article no|Region code|Stratum no|Store no".split("|"), [60], [6])
 
 
-@pytest.mark.parametrize("title", ["browser_id", "device_id", "session token", "cookie", "page"])
-@pytest.mark.parametrize("form", RANDOM.split("|"))
-def test_random_tokens_that_repeat_are_asked_about_under_any_title(title, form):
-    frame = numbered(title, [form.format(n * 7919, n * 104729) for n in range(1, 61)])
-    assert asked(frame | {"day": any_of(360, *DAYS)}) == [(title,)]
-
-
-@pytest.mark.parametrize("title", ["profile_url", "LinkedIn URL", "user link", "twitter_handle"])
-def test_addresses_of_one_person_are_asked_about(title):
-    assert asked(records(title, 60, form="https://x.example/u{}")) == [(title,)]
+@pytest.mark.parametrize(("title", "people", "each"), [*OF_THINGS, *OF_GOODS])
+def test_codes_and_numbers_of_goods_areas_and_what_is_kept_are_not_asked_about(title, people, each):
+    assert asked(records(title, people, each) | {"day": any_of(people * each, *DAYS)}) == []
 
 
 @pytest.mark.parametrize("title", ["Patient", "Name", "patient_id", "Participant"])
@@ -471,13 +465,6 @@ def test_a_number_with_points_of_thousands_is_doubted_under_any_title():
 def test_bands_are_no_people():
     frame = {"group_id": any_of(600, "0-9", "10-19", "20-29"), "day": any_of(600, *DAYS)}
     assert asked(frame) == []
-
-
-@pytest.mark.parametrize("title", ["Celular", "GSM", "Cell", "Natel privat"])
-@pytest.mark.parametrize("form", ["55 50 77 {:02} {:02}", "044 7{:02} 8{:02}0"])
-def test_phone_numbers_with_blanks_are_asked_about(title, form):
-    numbers = [form.format(i // 10 + 10, 7 * i % 90 + 10) for i in range(100)]
-    assert asked(numbered(title, numbers) | {"day": any_of(600, *DAYS)}) == [(title,)]
 
 
 # Keys that begin with a wave.

@@ -58,7 +58,14 @@ FORMS += "|paciente/a|alumno(a)|élève(e)|usuario/a|Patient*in-Nr."
 FILES = "No Rekam Medis|No. de historia clínica|No. de seguro social|No. KTP|No BPJS|No. Pegawai"
 FILES += "|No Matrik|No AVS|No. matricule|N. cartella|N. matricola|Nº historia clínica|Num. carnet"
 FILES += "|num_etu"
+FULL = "Last, First|Apellidos y nombre|Cognome e nome|Nom et prénom|Name, Vorname|Imię i nazwisko"
+FULL += "|Jméno a příjmení|Nombre completo|nomecompleto|nome|Nombre|naam|Navn|Namn|Nimi|Nama"
+FULL += "|Ad Soyad|Surname|voornaam en achternaam|deputado|Runner|party|who|x7"
 ASKED = [
+    *(
+        (FULL, [form.format(*name.split()) for name in NAMES[:200]])
+        for form in ("{0} {1}", "{1}, {0}", "{0} {1} {1}", "{0} de la {1} {1}")
+    ),
     *((COUNTED, numbers(first, 3)) for first in (1, 20_000)),
     *((FILES, numbers(first, 3, 100)) for first in (1, 10_000, 72_857)),
     (FORMS, numbers(200)),
@@ -109,25 +116,7 @@ def test_counts_measures_places_and_phrases_are_not_asked_about(title, cells, ea
     assert asked(visits(title, cells, each)) == []
 
 
-@pytest.mark.parametrize("title", FORMS.split("|"))
-def test_words_for_women_and_men_are_known_in_any_form(title):
-    assert name_of(title).kind == "person"
-
-
-# Full names.
-
-FULL = [
-    *("Last, First", "Apellidos y nombre", "Cognome e nome", "Nom et prénom", "Name, Vorname"),
-    *("Imię i nazwisko", "Jméno a příjmení", "Nombre completo", "nomecompleto", "nome", "Nombre"),
-    *("naam", "Navn", "Namn", "Nimi", "Nama", "Ad Soyad", "Surname", "voornaam en achternaam"),
-]
-
-
-@pytest.mark.parametrize("title", [*FULL, "deputado", "Runner", "party", "who", "x7"])
-@pytest.mark.parametrize("form", ["{0} {1}", "{1}, {0}", "{0} {1} {1}", "{0} de la {1} {1}"])
-def test_full_names_that_repeat_are_asked_about(title, form):
-    cells = [form.format(*name.split()) for name in NAMES[:200]]
-    assert asked(visits(title, cells)) == [(title,)]
+# Names.
 
 
 @pytest.mark.parametrize("title", ["nome", "Nombre", "naam", "Navn", "Nimi", "Nama", "Surname"])
@@ -167,12 +156,6 @@ def trials(title: str, form: str, people: int = 40, each: int = 60) -> pl.DataFr
     return pl.DataFrame(frame).cast(pl.String)
 
 
-@pytest.mark.parametrize("title", "ID id Id. identifiant participantID Probandencode".split())
-@pytest.mark.parametrize("people", [4, 8, 15])
-def test_few_people_of_very_many_records_are_asked_about(title, people):
-    assert asked(trials(title, "{}", people)) == [(title,)]
-
-
 @pytest.mark.parametrize("title", ["code", "no", "group_id", "type_id", "diag_code", "index", "x7"])
 def test_few_values_that_are_not_named_for_somebody_are_not_asked_about(title):
     assert asked(trials(title, "{}", 8)) == []
@@ -182,9 +165,15 @@ TRIALS = "sub sub-{:02}|Sujet {}|sujeto S{:02}|soggetto {}|VP {}|Vpn {}|Versuchs
 TRIALS += "|proefpersoon {}|ppn {}|RECORDING_SESSION_LABEL s{:02}"
 
 
-@pytest.mark.parametrize(("title", "form"), [row.split() for row in TRIALS.split("|")])
-def test_those_who_take_part_in_trials_are_asked_about(title, form):
-    assert asked(trials(title, form)) == [(title,)]
+FEW = "ID id Id. identifiant participantID Probandencode".split()
+
+
+@pytest.mark.parametrize(
+    ("title", "form", "people"),
+    [*((*row.split(), 40) for row in TRIALS.split("|")), *product(FEW, ["{}"], [4, 8, 15])],
+)
+def test_those_who_take_part_in_trials_are_asked_about(title, form, people):
+    assert asked(trials(title, form, people)) == [(title,)]
 
 
 @pytest.mark.parametrize("title", "sub_category label sentiment_label subtotal subtype".split())
@@ -292,17 +281,21 @@ TOKENS = {
 }
 
 
-@pytest.mark.parametrize("title", ["id", "x7", "uid_hash", "NRIC"])
-@pytest.mark.parametrize("form", TOKENS)
-def test_hashes_with_a_sign_and_numbers_that_end_in_a_letter_are_asked_about(title, form):
-    frame = visits(title, TOKENS[form])
-    assert [one.columns for one in answer(frame).candidates] == [(title,)]
+WORDS_FOR_PEOPLE = "patient_sk|customer_sk|user_idx|participant_barcode|subject_label|user_login"
+WORDS_FOR_PEOPLE += "|player_tag|speaker|estudiante|klant|Käufer|uczestnik|SEQN|UHID|등록번호"
+WORDS_FOR_PEOPLE += "|No. Peserta|num_hc|household_key|Haushalt|study_id|StudyID"
+SEEN = [
+    *(("id|x7|uid_hash|NRIC", cells) for cells in TOKENS.values()),
+    ("NHI|HKID|nric|PPSN|NIK", [f"{'ABCDEF'[i % 6]}AB{1000 + i}" for i in range(PEOPLE)]),
+    *((WORDS_FOR_PEOPLE, numbers(1, 1, 200, form)) for form in ("{}", "X{:04}")),
+]
 
 
-@pytest.mark.parametrize("title", ["NHI", "HKID", "nric", "PPSN", "NIK"])
-def test_numbers_that_a_state_gives_are_known_by_their_names(title):
-    frame = visits(title, [f"{'ABCDEF'[i % 6]}AB{1000 + i}" for i in range(PEOPLE)])
-    assert [one.columns for one in answer(frame).candidates] == [(title,)]
+@pytest.mark.parametrize(
+    ("title", "cells"), [(title, cells) for some, cells in SEEN for title in some.split("|")]
+)
+def test_numbers_of_people_under_such_titles_or_of_such_forms_are_seen(title, cells):
+    assert [one.columns for one in answer(visits(title, cells)).candidates] == [(title,)]
 
 
 @pytest.mark.parametrize("title", ["zip", "Postleitzahl", "cep"])
@@ -608,22 +601,7 @@ def test_values_that_are_seen_twice_in_a_wave_are_not_asked_about():
     assert not asked(twice)
 
 
-# Words for people, and what stands behind them.
-
-
-@pytest.mark.parametrize(
-    "title",
-    [
-        *("patient_sk", "customer_sk", "user_idx", "participant_barcode", "subject_label"),
-        *("user_login", "player_tag", "speaker", "estudiante", "klant", "Käufer", "uczestnik"),
-        *("SEQN", "UHID", "등록번호", "No. Peserta", "num_hc", "household_key", "Haushalt"),
-        *("study_id", "StudyID"),
-    ],
-)
-@pytest.mark.parametrize("form", ["{}", "X{:04}"])
-def test_numbers_of_people_under_such_titles_are_seen(title, form):
-    found = answer(visits(title, [form.format(i + 1) for i in range(200)]))
-    assert [one.columns for one in found.candidates] == [(title,)]
+# Words for people, and what stands beside them.
 
 
 @pytest.mark.parametrize("number", ["indiv", "pno", "ind_id", "pernum"])

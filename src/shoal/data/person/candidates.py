@@ -19,7 +19,7 @@ from itertools import combinations, islice
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import meanings
+from shoal.data.column_words import NAMES, meanings
 from shoal.data.person.columns import (
     EXCEPTIONS,
     FEWEST,
@@ -48,7 +48,8 @@ YEARS = 5  # by which ages of one person may differ: people grow older
 class Evidence:
     """What other columns say of a candidate.
 
-    personal, steady: by column, how steady each personal and each steady column is.
+    personal, steady: by column, how steady each personal and each steady column is, the latter
+    steadiest first.
     own: kinds of those personal columns that are of nobody and nothing else, by their names.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
@@ -110,10 +111,11 @@ class _Sample:
         return cls(rows, number, np.flatnonzero((place > 0) & (place <= MOST_PAIRS)), first)
 
 
-def _steadiness(
-    column: PersonColumn, codes: np.ndarray, has_value: np.ndarray, sample: _Sample
-) -> float | None:
-    """How far pairs agree beyond chance; None where the column can't tell."""
+def _steadiness(column: PersonColumn, held: People, sample: _Sample) -> float | None:
+    """How far pairs agree beyond chance; None where the column can't tell. held: what a sample
+    holds in it.
+    """
+    codes, has_value = held.keys, held.is_value
     second = sample.pairs[has_value[sample.pairs] & has_value[sample.pairs - 1]]
     if len(second) < FEWEST_PAIRS:
         return None
@@ -191,9 +193,9 @@ RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split
 class Candidate:
     """One column or several that may number the people.
 
-    kind: why it may, a key of RANK. part: the pattern of cells of which only a part does. anew: of
-    numbers that seem to begin anew in a group, whether that is clear; in doubt, the number alone
-    means fewer people.
+    kind: why it may, a key of RANK, or that it is a profile. part: the pattern of cells of which
+    only a part does. anew: of numbers that seem to begin anew in a group, whether that is clear; in
+    doubt, the number alone means fewer people.
     """
 
     parts: tuple[PersonColumn, ...]
@@ -204,18 +206,17 @@ class Candidate:
     anew: bool | None = None
 
     @classmethod
-    def together(cls, *parts: PersonColumn) -> "Candidate":
-        """Several columns, which only together number people."""
-        return cls(parts, "pair", people_of(parts))
+    def of(cls, *parts: PersonColumn, kind: str = "pair") -> "Candidate":
+        """A column, or several, which only together number people."""
+        return cls(parts, kind, people_of(parts))
 
-    def weigh(
-        self, columns: Iterable[PersonColumn], goes_on: bool = False, to_confirm: bool = False
-    ) -> Evidence:
+    def weigh(self, columns: Iterable[PersonColumn], to_confirm: bool = False) -> Evidence:
         """Takes up what the columns say of it.
 
-        Personal columns come first; where they contradict, the others are not asked, unless it goes
-        on. to_confirm: nor where one of them does not confirm it.
+        Personal columns come first; where they contradict, the others are not asked, but of numbers
+        of the state and of contacts. to_confirm: nor where one of them does not confirm it.
         """
+        goes_on = self.kind in ("civil", "contact")
         self.evidence = Evidence()
         evidence, sample = self.evidence, self.sample
         if len(sample.pairs) < FEWEST_PAIRS:
@@ -230,8 +231,8 @@ class Candidate:
                 break
             if to_confirm and evidence.personal and not evidence.is_confirmed:
                 break
-            codes, has_value = column.people.keys[sample.rows], column.people.is_value[sample.rows]
-            steadiness = _steadiness(column, codes, has_value, sample)
+            held = column.people.among(sample.rows)
+            steadiness = _steadiness(column, held, sample)
             if steadiness is None or steadiness >= STEADY:
                 evidence.foreign |= {one for one in ("animal", "firm") if column.name.has(one)}
             if steadiness is None:
@@ -240,15 +241,15 @@ class Candidate:
                 evidence.personal[column.title] = steadiness
                 if column.name.is_own_of(named):
                     evidence.own.add(column.name.kind)
-            elif column.name.kind in ("first", "last", "name") and column.name.says_only_name:
+            elif column.name.kind in NAMES and column.name.says_only_name:
                 names[column.title] = steadiness
             # a column that determines the number is another name of the same
-            number, of_value = sample.number[has_value], codes[has_value]
+            number, of_value = sample.number[held.is_value], held.keys[held.is_value]
             if steadiness >= STEADY and (
                 is_personal or distinct(number, of_value) > distinct(of_value)
             ):
                 evidence.steady[column.title] = round(steadiness, 3)
-                steady[column.title] = codes
+                steady[column.title] = held.keys
         if not evidence.personal and max(names.values(), default=1) < CONTRADICTED:
             evidence.personal |= names
             evidence.own.add("name")
@@ -259,7 +260,13 @@ class Candidate:
         evidence.crossing = _crossing(steady) or tuple(own[:1])
         if evidence.crossing:
             evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
+        evidence.steady = dict(sorted(evidence.steady.items(), key=lambda one: -one[1]))
         return evidence
+
+    def is_doubtful(self, columns: Iterable[PersonColumn]) -> bool:
+        """Whether none of these says that records of one value are of several people."""
+        found = self.weigh(columns)
+        return not found.personal or (self.kind in ("name", "number") and found.is_confirmed)
 
     @cached_property
     def sample(self) -> _Sample:
@@ -279,8 +286,7 @@ class Candidate:
         """Whether records of one value in two groups are of different people, by what says so."""
         sample = _across(self.sample, group.people.keys[self.sample.rows])
         personal = [column for column in columns if column.title in self.evidence.personal]
-        held = ((column, column.people.among(sample.rows)) for column in personal)
-        found = (_steadiness(column, of.keys, of.is_value, sample) for column, of in held)
+        found = (_steadiness(one, one.people.among(sample.rows), sample) for one in personal)
         return max((one for one in found if one is not None), default=1) < CONTRADICTED
 
     def lies_in(self, other: "Candidate") -> bool:
@@ -342,16 +348,14 @@ def single_candidates(
         if _names_blocks(column, is_name):
             kind = "name" if is_name else "person"
             found.append(Candidate((column,), kind, column.people.and_below()))
-        elif kind := _kind_of(column, column.title in declared):
-            found += each([column], kind)
-        elif is_name and column.repeats():
-            found += each([column], "name")
+        elif kind := _kind_of(column, is_name, column.title in declared):
+            found.append(Candidate.of(column, kind=kind))
     return [one for one in found if one.people.distinct > 1] or found
 
 
 def each(columns: Iterable[PersonColumn], kind: str) -> list[Candidate]:
     """Each of these columns by itself."""
-    return [Candidate((column,), kind, column.people) for column in columns]
+    return [Candidate.of(column, kind=kind) for column in columns]
 
 
 def few_by_name(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -394,12 +398,12 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
     return is_once and bool(column.people.is_value[0])
 
 
-def _kind_of(column: PersonColumn, is_declared: bool) -> str:
+def _kind_of(column: PersonColumn, is_name: bool, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
-    named, (written, token) = column.name.kind, column.look
+    named, (written, token) = "name" if is_name else column.name.kind, column.look
     if token and column.name.ends("ambiguous"):
         named = "person"  # a child's number, not what kind of thing it is
-    if token == "digits" and column.name.may_be_phone:
+    if token == "digits" and len(column.name.words) == 1 and column.name.has("phone_or_group"):
         named = "contact"
     is_form = written not in NO_NUMBERS or column.name.numbers_people
     # a table may be of staff, and a number may be named as a count is

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
-from shoal.data.person.people import FEW_VALUES, MOST_TO_A_NUMBER, People, agree_beyond_neighbours
+from shoal.data.person.people import ANEW, FEW_VALUES, MOST_TO_A_NUMBER, People
 from shoal.data.person_names import bare, names_of, unsigned
 from shoal.data.table import Table, as_text, encode_text
 
@@ -35,7 +35,6 @@ MOST_EXACT = 1 << 53  # among floating-point numbers
 MOST_WAVES = 60  # of a panel, or questions, or trials
 OFTEN = 1.5  # records of each of somebody, on average
 ROUND = 0.4  # share of multiples of five from which numbers are rounded
-ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 SIGNS = ("?", "*", "-")
 """Those that people type, and no program writes into cells that hold nothing."""
@@ -75,17 +74,11 @@ _TOKENS = {
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
-COUNTED = r"^(.*\w)( ?[-_/.:#(]+\p{L}{0,8}[1-9]?\d{1,2}\)?)$"
-LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
-PARTED = [rf"^(?:[^-_/.:# ]+[-_/.:# ]+){{{before}}}(.*\d.*)$" for before in (1, 2, 3)]
-"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind one word or more."""
-JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
 _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
 """
 _PHRASE = r"^\D*\w \w\D*$|\p{L}{4,} \w|\w \p{L}{4,}"  # as plates of vehicles are not
-_LAST_WORD = r"^(.*\S)\s+(\S+)$"
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
 LEAST_BORNE = 0.2  # share of full names with a part that many people bear
 MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of streets, most have one
@@ -201,8 +194,11 @@ def _fill_32_bits(numbers: np.ndarray) -> bool:
     return bool(quarters.sum() == len(numbers) and quarters.min() > len(numbers) / 8)
 
 
+_NO_VALUE, _BLANK = (
+    rf"^[\x00- ]*({'|'.join(map(re.escape, texts))})[\x00- ]*$"
+    for texts in (NO_VALUE, sorted({*NO_VALUE} - {*SIGNS}))
+)
 _CELL = pl.col("cell").str
-_IS_VALUE = ~_CELL.strip_chars(BLANKS).is_in(NO_VALUE)
 _SHOWN = {
     "zero": (pl.col("cell") == "0").any(),
     "shortest": _CELL.len_chars().min().fill_null(0),
@@ -212,7 +208,6 @@ _SHOWN = {
     "codes": _CELL.extract(r"^\d*(\p{L}+)\d+\w*$").n_unique(),
     "no_name": _CELL.contains(_NO_NAME).any(),
     "phrases": _CELL.contains(_PHRASE).sum(),
-    "parted": _CELL.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED])).sum(),
     "long": _CELL.contains(r"^[\w-]{20,}$").all(),
 }
 """What some cells of a column show together, asked at once."""
@@ -221,22 +216,20 @@ _SHOWN = {
 class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
-    seen: different values among these rows. again: records among them beyond the first of each.
-    share: of all records, these rows. lacking: share of these rows that are empty, as merged cells
-    are; no sign for no value is typed.
+    seen: different values among these rows; some: of them, without blanks around them. again:
+    records among them beyond the first of each. share: of all records, these rows. lacking: share
+    of these rows that are empty, as merged cells are; no sign for no value is typed.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
         self._table = table
         self.title = title
         self.name: ColumnName = name_of(title)
-        texts = self._texts(rows)
+        texts = self.texts_among(rows)
         has_value = is_value(texts)
         held = texts.filter(pl.Series(has_value)).unique().sort()
         self._nobody = self.name.nobody_among(held)
-        self.blank = int((~has_value).sum())
-        if self.blank:
-            self.blank -= int(texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
+        self.blank = 0 if has_value.all() else int(texts.str.contains(_BLANK).sum())
         if self._nobody:
             has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
         self._held = held
@@ -244,7 +237,8 @@ class PersonColumn:
         self.again = int(has_value.sum()) - self.seen
         self.share = len(rows) / max(table.records, 1)
         self.lacking = self.blank / max(len(rows), 1)
-        some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
+        every = max(-(-len(held) // MOST_CELLS), 1)
+        self.some = some = held.gather_every(every).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
         shown = some.alias("cell").to_frame().select(**_SHOWN).to_struct("shown").item()
         if self.name.kind in (*PERSONAL, "first", "last") and shown["codes"] > MANY:
@@ -255,7 +249,6 @@ class PersonColumn:
         self.lacks_digits = not shown["digits"]
         self.may_be_names = not shown["no_name"]
         self.is_of_phrases = 2 * shown["phrases"] > len(some)
-        self.is_parted = shown["parted"] > NEARLY_ALL * len(some)
         is_long = shown["long"] and self.length > 0
         self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)
 
@@ -318,19 +311,7 @@ class PersonColumn:
     @cached_property
     def texts(self) -> pl.Series:
         """What all records hold."""
-        return self._texts(slice(None))
-
-    @cached_property
-    def full_names_recur(self) -> bool:
-        """Whether records of one last word of full names have the same first ones more often than
-        by chance, as people do who recur, and namesakes do not.
-        """
-        parts = self.texts.str.extract_groups(_LAST_WORD).struct.unnest()
-        parts = parts.drop_nulls()
-        if parts.is_empty():
-            return False
-        words = pl.Series.rank(parts.to_series(1), "dense").to_numpy().astype(np.int64) - 1
-        return agree_beyond_neighbours(words, parts.to_series(0).hash().to_numpy())
+        return self.texts_among(slice(None))
 
     def _is_somebody(self, texts: pl.Series) -> np.ndarray:
         """(n,) bool, which of these texts stand for a value, and not for nobody as `-1` may."""
@@ -354,17 +335,17 @@ class PersonColumn:
         """(rows,) float64, not a number where they hold none."""
         if self.title in self._table.coded:
             return self._numbers[self._table.column(self.title).codes[rows]]
-        return _numbers_in(self._texts(rows))
+        return _numbers_in(self.texts_among(rows))
 
     def years_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, the years, or else the first numbers, in what some rows hold."""
-        texts = self._texts(rows)
+        texts = self.texts_among(rows)
         years = texts.str.extract(r"((?:19|20)\d\d)").fill_null(texts.str.extract(r"(\d+)"))
         return _numbers_in(years.fill_null(""))
 
     def ends_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, the numbers at the ends of what some rows hold, if any."""
-        return _numbers_in(self._texts(rows).str.extract(r"(\d+)\s*$").fill_null(""))
+        return _numbers_in(self.texts_among(rows).str.extract(r"(\d+)\s*$").fill_null(""))
 
     def ranks_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
@@ -391,11 +372,95 @@ class PersonColumn:
     def _numbers(self) -> np.ndarray:
         return _numbers_in(self._cells)
 
-    def _texts(self, rows: np.ndarray | slice) -> pl.Series:
-        """What some records hold."""
+    def texts_among(self, rows: np.ndarray | slice) -> pl.Series:
+        """What some rows hold."""
         if self.title in self._table.coded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
+
+    def may_be_of_people(self) -> bool:
+        """Whether nearly all values have several records under a title that says of nothing else,
+        and are running numbers, numbers with gaps or codes, as measures are not. Words and what may
+        be a measure have few records each.
+        """
+        name, (written, token) = self.name, self.look
+        if name.kind == "group" and name.ends("smallest"):
+            return self.may_number and self.has_values(MANY) and self.repeats(FEWEST)
+        if name.kind not in ("", "number") or name.has("measure", "body") or self.counts_only:
+            return False
+        if written == "text" and not self.is_grouped:
+            is_code = token not in FULL_NAMES and not self.is_of_phrases
+            is_of_one_form = token or (self.length and not self.lacks_digits)
+            return is_code and self._nearly_all_repeat(inf if is_of_one_form else MOST_OF_ONE)
+        is_of_any = self.runs_over_people(inf)
+        return is_of_any and (self._nearly_all_repeat(MOST_OF_ONE) or not self._is_measured())
+
+    def _is_measured(self) -> bool:
+        """Whether neighbouring numbers have about as many records, as those of a measure have."""
+        rows = np.flatnonzero(self.people.is_value)
+        numbers = self.numbers_among(rows[:: len(rows) // MANY_ROWS + 1])
+        counted = pl.Series("number", numbers).value_counts().sort("number")
+        counts = counted["count"].to_numpy().astype(np.int64)
+        return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
+
+    def runs_over_people(self, most: float = MOST_OF_RUNNING) -> bool:
+        """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who
+        have one have a few records, up to this number.
+        """
+        if self.name.kind not in ("", "number") or not self._are_of_few(most):
+            return False
+        numbers = self.numbers_among(self.people.first)
+        least, greatest = np.nanmin(numbers), np.nanmax(numbers)
+        is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
+        return bool(is_running or self.leaves_out(most))
+
+    def _are_of_few(self, most: float = MOST_OF_RUNNING) -> bool:
+        """Whether it holds whole numbers that nearly all have a few records, as people do."""
+        is_whole = self.may_number and self.look.kind == "int"
+        is_number = is_whole or self.is_grouped
+        return is_number and not self.name.has("amount") and self._nearly_all_repeat(most)
+
+    def _nearly_all_repeat(self, most: float) -> bool:
+        """Whether nearly all of its many values have several records, up to this number."""
+        if self.seen <= MANY:
+            return False
+        # how often some rows hold a value that they hold at all, if this many records do
+        low, high = (n * self.share / (1 - (1 - self.share) ** n) for n in (2, most))
+        if not low <= 1 + self.again / self.seen <= high:
+            return False
+        counts = self.people.counts()
+        return bool(np.mean((counts > 1) & (counts <= most)) >= MOSTLY)
+
+    def leaves_out(self, most: float = MOST_OF_RUNNING) -> bool:
+        """Whether its numbers repeat as those of people do and leave out far more between them than
+        a measure that repeats as often would; what is mostly round is a price.
+        """
+        if self.counts_only or not self._are_of_few(most):
+            return False
+        numbers = self.numbers_among(self.people.first) * (1000 if self.is_grouped else 1)
+        numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
+        if len(numbers) <= MANY:
+            return False
+        steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
+        by_chance = max(2 * np.exp(-np.median(self.people.counts())), 1 - NEARLY_ALL)
+        left_out = np.mean(steps > np.gcd.reduce(steps))
+        return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
+
+    def may_show_who(self) -> bool:
+        """Whether its values repeat as those of people do and look like codes, not like a measure:
+        single words, or numbers of one length.
+        """
+        written, token = self.look
+        is_known = self.name.kind in NEVER and token not in ("phone", "mail")
+        is_known = is_known or self.name.has("amount", "measure") or self.counts_only
+        # numbers of two digits are ages and measures, too
+        is_number = self.length >= LEAST_ZEROS or (self.length and self.leaves_out())
+        is_code = written == "text" or token or is_number
+        is_name = token == "fullname" and self.may_be_names
+        is_code = is_code and (is_name or token in UNMISTAKABLE or not self.is_of_phrases)
+        if is_known or written in NO_NUMBERS or not is_code:
+            return False
+        return self.seen >= MANY and MANY <= self.again < MOST_TO_A_NUMBER * self.seen
 
 
 def _numbers_in(texts: pl.Series) -> np.ndarray:
@@ -406,95 +471,4 @@ def _numbers_in(texts: pl.Series) -> np.ndarray:
 
 def is_value(texts: pl.Series) -> np.ndarray:
     """(n,) bool, which of these texts stand for a value, but for blanks around them."""
-    return texts.alias("cell").to_frame().select(_IS_VALUE).to_series().to_numpy()
-
-
-def may_be_of_people(column: PersonColumn) -> bool:
-    """Whether nearly all values have several records under a title that says of nothing else, and
-    are running numbers, numbers with gaps or codes, as measures are not. Words and what may be a
-    measure have few records each.
-    """
-    name, (written, token) = column.name, column.look
-    if name.kind == "group" and name.ends("smallest"):
-        return column.may_number and column.has_values(MANY) and column.repeats(FEWEST)
-    if name.kind not in ("", "number") or name.has("measure", "body") or column.counts_only:
-        return False
-    if written == "text" and not column.is_grouped:
-        is_code = token not in FULL_NAMES and not column.is_of_phrases
-        is_of_one_form = token or (column.length and not column.lacks_digits)
-        return is_code and _nearly_all_repeat(column, inf if is_of_one_form else MOST_OF_ONE)
-    is_of_any = runs_over_people(column, inf)
-    return is_of_any and (_nearly_all_repeat(column, MOST_OF_ONE) or not _is_measured(column))
-
-
-def _is_measured(column: PersonColumn) -> bool:
-    """Whether neighbouring numbers have about as many records, as those of a measure have."""
-    rows = np.flatnonzero(column.people.is_value)
-    numbers = column.numbers_among(rows[:: len(rows) // MANY_ROWS + 1])
-    counted = pl.Series("number", numbers).value_counts().sort("number")
-    counts = counted["count"].to_numpy().astype(np.int64)
-    return bool(np.mean(np.diff(counts) ** 2) < np.var(counts))  # by chance, twice as much
-
-
-def runs_over_people(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
-    """Whether it is a running number from 1 or 101 on, or leaves out some, and nearly all who have
-    one have a few records, up to this number.
-    """
-    if column.name.kind not in ("", "number") or not _are_of_few(column, most):
-        return False
-    numbers = column.numbers_among(column.people.first)
-    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
-    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(numbers)
-    return bool(is_running or leaves_out(column, most))
-
-
-def _are_of_few(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
-    """Whether it holds whole numbers that nearly all have a few records, as people do."""
-    is_whole = column.may_number and column.look.kind == "int"
-    is_number = is_whole or column.is_grouped
-    return is_number and not column.name.has("amount") and _nearly_all_repeat(column, most)
-
-
-def _nearly_all_repeat(column: PersonColumn, most: float) -> bool:
-    """Whether it has many values, of which nearly all have several records, up to this number."""
-    if column.seen <= MANY:
-        return False
-    # how often some rows hold a value that they hold at all, if this many records do
-    low, high = (n * column.share / (1 - (1 - column.share) ** n) for n in (2, most))
-    if not low <= 1 + column.again / column.seen <= high:
-        return False
-    counts = column.people.counts()
-    return bool(np.mean((counts > 1) & (counts <= most)) >= MOSTLY)
-
-
-def leaves_out(column: PersonColumn, most: float = MOST_OF_RUNNING) -> bool:
-    """Whether its numbers repeat as those of people do and leave out far more between them than a
-    measure that repeats as often would; what is mostly round is a price.
-    """
-    if column.counts_only or not _are_of_few(column, most):
-        return False
-    numbers = column.numbers_among(column.people.first) * (1000 if column.is_grouped else 1)
-    numbers = np.sort(numbers[np.abs(numbers) < MOST_EXACT].round().astype(np.int64))
-    if len(numbers) <= MANY:
-        return False
-    steps = np.diff(numbers)[len(numbers) // 10 : -len(numbers) // 10]
-    by_chance = max(2 * np.exp(-np.median(column.people.counts())), 1 - NEARLY_ALL)
-    left_out = np.mean(steps > np.gcd.reduce(steps))
-    return bool(left_out > by_chance and np.mean(numbers % 5 == 0) < ROUND)
-
-
-def may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do and look like codes, not like a measure:
-    single words, or numbers of one length.
-    """
-    written, token = column.look
-    is_known = column.name.kind in NEVER and token not in ("phone", "mail")
-    is_known = is_known or column.name.has("amount", "measure") or column.counts_only
-    # numbers of two digits are ages and measures, too
-    is_number = column.length >= LEAST_ZEROS or (column.length and leaves_out(column))
-    is_code = written == "text" or token or is_number
-    is_name = token == "fullname" and column.may_be_names
-    is_code = is_code and (is_name or token in UNMISTAKABLE or not column.is_of_phrases)
-    if is_known or written in NO_NUMBERS or not is_code:
-        return False
-    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen
+    return (~texts.str.contains(_NO_VALUE)).to_numpy()

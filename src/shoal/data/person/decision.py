@@ -5,43 +5,26 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import name_of
+from shoal.data.column_words import NAMES, name_of
 from shoal.data.findings import some_named
+from shoal.data.person import recurrence
 from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
     few_by_name,
     other_candidates,
+    people_of,
     single_candidates,
 )
-from shoal.data.person.columns import (
-    FEWEST,
-    FULL_NAMES,
-    MANY,
-    NO_NUMBERS,
-    STRONG,
-    PersonColumn,
-    may_be_of_people,
-    runs_over_people,
-)
-from shoal.data.person.people import People
-from shoal.data.person.recurrence import (
-    begins_of_turns,
-    by_name,
-    full_profiles_of,
-    in_turns,
-    recur,
-    recurring,
-    says_when,
-)
+from shoal.data.person.columns import FEWEST, FULL_NAMES, MANY, NO_NUMBERS, STRONG, PersonColumn
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
     begun_anew,
@@ -49,7 +32,6 @@ from shoal.data.person.within_groups import (
     fewer_first,
     followed,
     in_keys,
-    is_doubtful,
     issued,
     last_resorts,
     of_every_record,
@@ -112,35 +94,30 @@ class PersonCandidate:
         )
 
     @property
-    def profiles(self) -> str:
-        """How few profiles there are, where nothing numbers people, or how few parts of keys."""
-        if self.part:
-            return (
-                f"column '{self.columns[0]}': its {self.records} cells share {self.people}"
-                " beginnings or ends, fewer than it has values"
-            )
-        return (
-            f"no column numbers people, but only {self.people} profiles of"
-            f" {some_named(self.columns)} stand in {self.records} records"
-        )
-
-    @property
     def doubt(self) -> str:
         """What speaks against counting records, in counts."""
+        named = some_named(self.columns)
+        column = f"columns {named}" if self.columns[1:] else f"column '{named}'"
+        if self.part:
+            return (
+                f"{column}: its {self.records} cells share {self.people} beginnings or ends, fewer"
+                " than it has values"
+            )
         if self.is_profile:
-            return self.profiles
+            return (
+                f"no column numbers people, but only {self.people} profiles of {named} stand in"
+                f" {self.records} records"
+            )
         agreed = some_named(self.agreeing)
         agreement = f", and records that share one agree on {agreed}" if self.agreeing else ""
-        counts = f"up to {self.most} each{agreement}"
         if self.below:
             return (
-                f"column '{self.columns[0]}': {self.below} records below one with a value have"
-                f" none, as where cells were merged{agreement}"
+                f"{column}: {self.below} records below one with a value have none, as where cells"
+                f" were merged{agreement}"
             )
-        carry = f"{self.records} records carry {self.people} different"
-        if len(self.columns) > 1:
-            return f"columns {some_named(self.columns)}: {carry} combinations, {counts}"
-        return f"column '{self.columns[0]}': {carry} values, {counts}"
+        what = "combinations" if self.columns[1:] else "values"
+        carry = f"{self.records} records carry {self.people} different {what}"
+        return f"{column}: {carry}, up to {self.most} each{agreement}"
 
     def __str__(self) -> str:
         if self.is_profile:
@@ -183,7 +160,7 @@ class Answer:
         first = self.candidates[0]
         if first.is_profile:
             most = f"{first.most} at most of one"
-            return f"who is one person? {first.profiles}, {most}; is every record a person?"
+            return f"who is one person? {first.doubt}, {most}; is every record a person?"
         means = "; ".join(one.meaning for one in self.candidates)
         return f"who is one person? {means}; or every record"
 
@@ -208,8 +185,7 @@ def who_is_a_person(table: Table, declared: Container[str] = (), has_key: bool =
     columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
     answer = _decided(columns, declared)
     if answer.candidates and not any(one.is_named or one.is_profile for one in answer.candidates):
-        few = tuple(map(_stated, few_by_name(columns)))
-        answer = replace(answer, candidates=few + answer.candidates)
+        answer = replace(answer, candidates=_stated(few_by_name(columns)) + answer.candidates)
     return replace(answer, beside_keys=_beside_keys(answer, columns)) if has_key else answer
 
 
@@ -232,7 +208,7 @@ def _decided(columns: Sequence[PersonColumn], declared: Container[str]) -> Answe
     left = fewer_first(left) or in_keys(columns, telling)
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     rest = [c for c in columns if c not in members]
-    left = left or [one for one in last_resorts(rest) if is_doubtful(one, telling)]
+    left = left or [one for one in last_resorts(rest) if one.is_doubtful(telling)]
     if not left:
         return _by_the_rest(rest, [*rejected, *kept], telling)
     shared = [pair for one in left for pair in shared_by_families(one, columns)][:1]
@@ -244,7 +220,7 @@ def _decided(columns: Sequence[PersonColumn], declared: Container[str]) -> Answe
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
-    return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+    return Answer(verdict, _stated(listed), tuple(dict.fromkeys(names)))
 
 
 def _by_the_rest(
@@ -252,15 +228,16 @@ def _by_the_rest(
 ) -> Answer:
     """A question about numbers of a group, with those of every record, or about who recurs."""
     found = _by_profile(columns)
-    numbers = [one for one in issued(columns) if is_doubtful(one, telling)]
+    numbers = [one for one in issued(columns) if one.is_doubtful(telling)]
     few = [one for one in numbers if one.people.repeated < MOST_ISSUED * one.people.distinct]
     if few:
         shown = [one for one in found.candidates if not one.is_profile]
-        listed = (*map(_stated, few), *shown, *map(_stated, of_every_record(columns)))
+        listed = (*_stated(few), *shown, *_stated(of_every_record(columns)))
         return Answer(Verdict.ASK, tuple({one.columns: one for one in listed}.values()))
-    may_be = [one for one in left_out if not one.evidence.is_contradicted and found.may_recur]
-    refused = [*numbers, *(one for one in left_out if one.kind == "person" or one in may_be)]
-    return replace(found, doubted=_doubted(columns, refused, found.may_recur))
+    for one in left_out:
+        may_be = found.may_recur and not one.evidence.is_contradicted
+        numbers += [one] if one.kind == "person" or may_be else []
+    return replace(found, doubted=_doubted(columns, numbers, found.may_recur))
 
 
 def _doubted(
@@ -269,10 +246,10 @@ def _doubted(
     """The columns that are named for people, as far as they may number them, and those of unknown
     titles that repeat as their numbers do. refused: that are named so.
     """
-    kinds = ("name", "first", "last", "staff") if may_recur else ()
+    kinds = (*NAMES, "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
     is_open = may_recur or not any(c.name.is_personal for c in columns)
-    repeating = [c.title for c in columns if is_open and may_be_of_people(c)]
+    repeating = [c.title for c in columns if is_open and c.may_be_of_people()]
     named = {*shared, *repeating, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
 
@@ -298,7 +275,7 @@ def _judged(
     """Those that stay and those that the cells reject; others are in neither."""
     kept, rejected = [], []
     for one in candidates:
-        one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
+        one.weigh(telling)
         if _is_rejected(one):
             rejected.append(one)
         elif one.kind != "token" or one.parts[0].look.token in STRONG or one.tells_who:
@@ -333,7 +310,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     kind, token = column.name.kind, column.look.token
     if found.personal or one.people.distinct < MANY:
         return False
-    if found.steady and runs_over_people(column):
+    if found.steady and column.runs_over_people():
         return True
     if kind not in ("", "staff") or column.counts_only:
         return False
@@ -354,7 +331,7 @@ def _is_rejected(one: Candidate) -> bool:
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
-    return is_seldom and not one.parts[0].full_names_recur
+    return is_seldom and not recurrence.full_names_recur(one.parts[0])
 
 
 def _with_pairs(
@@ -364,9 +341,9 @@ def _with_pairs(
     whose rows are members, each with a number of its own.
     """
     numbered = [one for one in kept if one.kind in PERSON_BY_NAME]
-    named = by_name(telling)
+    named = recurrence.by_name(telling)
     if named is not None and (
-        not numbered or any(recur(named.parts, one.people.first) for one in numbered)
+        not numbered or any(recurrence.recur(named.parts, one.people.first) for one in numbered)
     ):
         kept = [*kept, named]
     pairs: list[Candidate] = []
@@ -417,8 +394,8 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
         return False
     steady = one.evidence.steady
     others = [c for c in telling if c not in one.parts]
-    kept = [c for c in others if not steady or c.title in steady or says_when(c)]
-    return not recurring(kept, one.people.first)
+    kept = [c for c in others if not steady or c.title in steady or recurrence.says_when(c)]
+    return not recurrence.recurring(kept, one.people.first)
 
 
 def _seems_sure(one: Candidate) -> bool:
@@ -443,24 +420,26 @@ def _seems_sure(one: Candidate) -> bool:
     return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 
 
-def _stated(one: Candidate) -> PersonCandidate:
-    """A candidate in counts."""
-    people, steady = one.people, one.evidence.steady
-    return PersonCandidate(
-        one.columns,
-        *(people.distinct, people.records, people.most),
-        agreeing=tuple(sorted(steady, key=lambda name: -steady[name])),
-        is_named=one.kind not in ("token", "evidence", "part"),
-        is_profile=bool(one.part),
-        below=one.below,
-        part=one.part,
+def _stated(candidates: Iterable[Candidate]) -> tuple[PersonCandidate, ...]:
+    """Candidates in counts."""
+    return tuple(
+        PersonCandidate(
+            one.columns,
+            *(one.people.distinct, one.people.records, one.people.most),
+            agreeing=tuple(one.evidence.steady),
+            is_named=one.kind not in ("token", "evidence", "part", "profile"),
+            is_profile=one.kind in ("part", "profile"),
+            below=one.below,
+            part=one.part,
+        )
+        for one in candidates
     )
 
 
 def _beside_keys(answer: Answer, columns: Sequence[PersonColumn]) -> tuple[PersonCandidate, ...]:
     """Candidates that are named for people, or names by which they recur; else such a profile."""
     names = [c for c in columns if c.is_name or c.name.kind in ("first", "last")]
-    recurs = {column.title: column.full_names_recur for column in names}
+    recurs = {column.title: recurrence.full_names_recur(column) for column in names}
     named = (one for one in answer.candidates if recurs.get(str(one.key), one.is_named))
     return tuple(named) or _recurring_profile(columns)
 
@@ -469,13 +448,8 @@ def _recurring_profile(columns: Sequence[PersonColumn]) -> tuple[PersonCandidate
     """The columns that describe people and by which they recur among all records, if they do."""
     rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    profile = recurring(telling, rows) or in_turns(telling)
-    if not profile:
-        return ()
-    people = People.together([column.people for column in profile])
-    names = tuple(column.title for column in profile)
-    counts = people.distinct, people.records, people.most
-    return (PersonCandidate(names, *counts, is_profile=True),)
+    profile = recurrence.recurring(telling, rows) or recurrence.in_turns(telling)
+    return _stated([Candidate.of(*profile, kind="profile")] if profile else [])
 
 
 def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
@@ -483,7 +457,7 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     if profile := _recurring_profile(columns):
         return Answer(Verdict.ASK, profile)
     unnamed = [c for c in columns if c.look.kind != "span" and not c.is_name]
-    described = (People.together([c.people for c in one]) for one in full_profiles_of(unnamed))
+    described = map(people_of, recurrence.full_profiles_of(unnamed))
     if any(one.records <= MOST_ALIKE * one.distinct for one in described):
         return Answer(Verdict.NONE)
     others = [c for c in columns if not c.name.is_personal]
@@ -492,6 +466,6 @@ def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     happens = any(c.look.kind == "time" or c.name.has(*kinds) for c in others)
     shown = shown_by_codes(columns, happens)
     if shown := [one for one in shown if not one.weigh(columns).is_contradicted]:
-        return Answer(Verdict.ASK, tuple(map(_stated, shown)))
-    in_turn = any(c.look.kind == "text" and begins_of_turns(c).any() for c in columns)
+        return Answer(Verdict.ASK, _stated(shown))
+    in_turn = any(c.look.kind == "text" and recurrence.begins_of_turns(c).any() for c in columns)
     return Answer(Verdict.NONE, may_recur=happens or in_turn)

@@ -1,6 +1,4 @@
-"""Records by whom they are of, and whether those of one birth, name or the like are of one person
-more often than by chance.
-"""
+"""Records by whom they are of, whose numbers begin anew, stand for several people or for nobody."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from math import lgamma, prod
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, meanings, name_of, words_of
+from shoal.data.column_words import NAMES, fold, meanings, name_of, words_of
 from shoal.data.person_names import names_of, names_of_nobody
 from shoal.data.room import blocks
 from shoal.data.table import Table, Texts
@@ -19,14 +17,10 @@ from shoal.errors import InputError
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_KEYS = 1 << 22  # that are counted in a table of them all
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
-RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
-FAR = 3  # times as many such pairs as by chance, where even fewer are enough
-AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
-SIGNIFICANT = 3.5  # standard deviations
-UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
 SAME_PERSON = 1.1  # times as many, where a few errors differ
 FEWEST_AGAIN = 10  # records of people who recur
 UNLIKELY = -9  # logarithm of a chance of one in 10,000
+ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
 MOST_NUMBERS, MOST_OF_A_NUMBER = 500, 100  # and of their records, that are looked at
 MOST_SHARED = 5  # numbers that stand for several people each, and as many times more others
@@ -202,54 +196,10 @@ def shared_by_several(numbers: np.ndarray, told: Telling) -> np.ndarray:
     return largest[found]
 
 
-def agree_by_years(years: np.ndarray, keys: np.ndarray, grow: bool) -> bool:
-    """Whether records of one year have one key more often than those of neighbouring years; where
-    people grow, less often. years: (n,) float64, of which those that are none are left out.
-    """
-    is_year = np.abs(years) < MOST_KEYS
-    ranks = np.floor(years[is_year]).astype(np.int64)
-    return len(ranks) > 0 and agree_beyond_neighbours(ranks - ranks.min(), keys[is_year], grow)
-
-
-def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = False) -> bool:
-    """Whether records of one rank have one key more often than records of neighbouring ranks, or
-    these more often than those.
-
-    ranks, keys: (n,) of each record. swap: whether it is the neighbours that agree. A rank of far
-    more records than its neighbours may stand for an unknown birth, and is left out.
-    """
-    is_dense = keys.max() < len(keys)
-    key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
-    width = int(key.max()) + 1
-    # a cell holds the records of one rank and one key
-    key += np.multiply(ranks, width, dtype=np.int64)
-    cells, held = _counted(key, (int(ranks.max()) + 1) * width)
-    of_cell = np.unique(cells // width, return_inverse=True)[1]
-    records = np.bincount(of_cell, held).astype(np.int64)
-    beside = _at_neighbours(np.arange(len(records)), records, 1)
-    is_judged = (records > 1) & (records <= UNKNOWN * beside)
-    alike = _at_neighbours(of_cell * width + cells % width, held, width)
-    kept = is_judged[of_cell]
-    if not kept.any():
-        return False
-    held, of_cell, alike = held[kept], of_cell[kept], alike[kept]
-    records, beside = records[of_cell], beside[of_cell]
-    own, near = (held - 1) / (records - 1), alike / beside
-    agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
-    again = float((held * (own - near) * (records - 1)).sum())
-    if swap:  # as some siblings do, too, who are a year apart
-        agree, chance, again = chance, agree, -again / 3
-    # by how much it varies: by pairs, and where many pairs share a record, by records
-    by_pairs = max(chance * (1 - chance), 1 / len(keys))
-    by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())
-    moved = 2 * own - near
-    moved -= np.bincount(of_cell, held * moved)[of_cell] / records
-    by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
-    beyond = agree - chance
-    is_chance = beyond * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
-    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1 - swap) * chance)
-    is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
-    return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+def count_up(groups: np.ndarray | pl.Series, numbers: pl.Series) -> bool:
+    """Whether different numbers in groups are nearly 1, 2, 3 and so on in most of these."""
+    greatest = pl.DataFrame({"of": groups, "number": numbers}).group_by("of").max()["number"]
+    return len(numbers) >= ANEW * float(greatest.sum())
 
 
 def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
@@ -267,23 +217,6 @@ def end_sooner(groups: np.ndarray, numbers: np.ndarray) -> bool:
     pairs = zip(ends, counts, strict=True)
     chance = sum(ln_choose(end, count) - ln_choose(max(ends), count) for end, count in pairs)
     return chance < UNLIKELY - 2 * len(found)  # by chance, about -1 each
-
-
-def _counted(numbers: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct numbers, ascending, and how often each occurs. room: above all of them."""
-    if room > len(numbers):
-        return np.unique(numbers, return_counts=True)
-    counts = np.bincount(numbers)
-    return np.flatnonzero(counts), counts[counts > 0]
-
-
-def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
-    """What is counted a step before and behind each place. places: ascending."""
-    found = np.zeros(len(places), dtype=np.int64)
-    for wanted in (places - step, places + step):
-        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
-        found += np.where(places[at] == wanted, counts[at], 0)
-    return found
 
 
 def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
@@ -337,17 +270,24 @@ def is_test(text: str) -> bool:
     return len(words) <= MOST_WORDS and bool(is_called or is_nobody or "".join(words) in nobody)
 
 
-def tests_by_name(table: Table) -> tuple[str | None, np.ndarray]:
-    """The column of first names, and (n,) bool, whose first and last name are a test together, as
-    `John` and `Doe` are.
+def by_names(table: Table, no_name: str) -> tuple[np.ndarray, str, np.ndarray]:
+    """Of several columns for parts of names: (n,) bool, which rows hold a usual name in one; the
+    column of first names; and (n,) bool, whose first and last name are a test together, as `John`
+    and `Doe` are. no_name: the pattern of texts that are no usual names.
     """
-    named_by = {name_of(title).kind: title for title in reversed(table.names)}
-    first, last = named_by.get("first"), named_by.get("last") or named_by.get("name")
-    found = np.full(table.records, first is not None and last is not None)
-    parts = [Texts.of(table, title) for title in (first, last) if title and found.any()]
-    for part in parts:
-        found &= part.rows_called(part.without_marks.str.contains(_PART))
-    for row in np.flatnonzero(found):
-        words = [part.texts[int(part.codes[row])] for part in parts]
-        found[row] = is_test(" ".join(words)) or is_test(" ".join(reversed(words)))
-    return first, found
+    titles = [title for title in table.names if name_of(title).kind in NAMES]
+    columns = [Texts.of(table, title) for title in titles if titles[1:]]
+    named = np.zeros(table.records, dtype=bool)
+    for column in columns:
+        texts = column.without_marks
+        named |= column.rows_called(texts.str.contains(r"\p{L}") & ~texts.str.contains(no_name))
+    of = {name_of(column.title).kind: column for column in reversed(columns)}
+    first, last = of.get("first"), of.get("last") or of.get("name")
+    if first is None or last is None:
+        return named, "", named & False
+    tests = first.rows_called(first.without_marks.str.contains(_PART))
+    tests &= last.rows_called(last.without_marks.str.contains(_PART))
+    for row in np.flatnonzero(tests):
+        words = [part.texts[int(part.codes[row])] for part in (first, last)]
+        tests[row] = is_test(" ".join(words)) or is_test(" ".join(reversed(words)))
+    return named, first.title, tests

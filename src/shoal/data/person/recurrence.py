@@ -1,5 +1,5 @@
 """Who recurs without a number that shows it: people whose records agree on a profile or on their
-names.
+names more often than by chance.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,12 +8,17 @@ import numpy as np
 
 from shoal.data.person.candidates import COMMON, CROSSING, MOST_ROWS, STEADY, Candidate
 from shoal.data.person.columns import FEWEST, MANY, MOST_WAVES, OFTEN, PersonColumn
-from shoal.data.person.people import People, agree_beyond_neighbours, agree_by_years, distinct
+from shoal.data.person.people import FEWEST_AGAIN, MOST_KEYS, NEARLY_CONSTANT, People, distinct
 from shoal.data.room import blocks
 
 BIRTHDAY = ("birth", "time")  # kinds of a name and of cells
 STEPS = (1, 2, 3, 5)  # years from one wave to the next
 MOST_RANKED = 2_000_000  # records whose births are compared, so that memory has an end
+RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
+FAR = 3  # times as many such pairs as by chance, where even fewer are enough
+AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
+SIGNIFICANT = 3.5  # standard deviations
+UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
 
 
 def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
@@ -171,6 +176,17 @@ def _changes_at(begins: np.ndarray, keys: np.ndarray) -> bool:
     return bool(between <= COMMON and within - between >= STEADY * (1 - between))
 
 
+def full_names_recur(column: PersonColumn) -> bool:
+    """Whether records of one last word of full names have the same first ones more often than by
+    chance, as people do who recur, and namesakes do not.
+    """
+    firsts, lasts = (
+        column.texts.str.extract_groups(r"^(.*\S)\s+(\S+)$").struct.unnest().drop_nulls()
+    )
+    ranks = lasts.rank("dense").to_numpy().astype(np.int64) - 1
+    return len(ranks) > 0 and agree_beyond_neighbours(ranks, firsts.hash().to_numpy())
+
+
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     """First and last name, with the birth if there is one, or initials and the birth, which tells
     them apart; None where they are not of one person.
@@ -184,7 +200,7 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
         return None
     tried = [(first, last, birth), (first, last) if first else (last, birth)]
     for parts in (tuple(filter(None, some)) for some in tried):
-        found = Candidate.together(*parts)
+        found = Candidate.of(*parts)
         if first is None and found.people.distinct < CROSSING * last.people.distinct:
             continue
         if not found.people.repeated or found.weigh(columns).is_contradicted:
@@ -193,3 +209,70 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
         if tells_apart or recur(parts, np.arange(len(found.people.keys))):
             return found
     return None
+
+
+def agree_by_years(years: np.ndarray, keys: np.ndarray, grow: bool) -> bool:
+    """Whether records of one year have one key more often than those of neighbouring years; where
+    people grow, less often. years: (n,) float64, of which those that are none are left out.
+    """
+    is_year = np.abs(years) < MOST_KEYS
+    ranks = np.floor(years[is_year]).astype(np.int64)
+    return len(ranks) > 0 and agree_beyond_neighbours(ranks - ranks.min(), keys[is_year], grow)
+
+
+def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray, swap: bool = False) -> bool:
+    """Whether records of one rank have one key more often than records of neighbouring ranks, or
+    these more often than those.
+
+    ranks, keys: (n,) of each record. swap: whether it is the neighbours that agree. A rank of far
+    more records than its neighbours may stand for an unknown birth, and is left out.
+    """
+    is_dense = keys.max() < len(keys)
+    key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
+    width = int(key.max()) + 1
+    # a cell holds the records of one rank and one key
+    key += np.multiply(ranks, width, dtype=np.int64)
+    cells, held = _counted(key, (int(ranks.max()) + 1) * width)
+    of_cell = np.unique(cells // width, return_inverse=True)[1]
+    records = np.bincount(of_cell, held).astype(np.int64)
+    beside = _at_neighbours(np.arange(len(records)), records, 1)
+    is_judged = (records > 1) & (records <= UNKNOWN * beside)
+    alike = _at_neighbours(of_cell * width + cells % width, held, width)
+    kept = is_judged[of_cell]
+    if not kept.any():
+        return False
+    held, of_cell, alike = held[kept], of_cell[kept], alike[kept]
+    records, beside = records[of_cell], beside[of_cell]
+    own, near = (held - 1) / (records - 1), alike / beside
+    agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
+    again = float((held * (own - near) * (records - 1)).sum())
+    if swap:  # as some siblings do, too, who are a year apart
+        agree, chance, again = chance, agree, -again / 3
+    # by how much it varies: by pairs, and where many pairs share a record, by records
+    by_pairs = max(chance * (1 - chance), 1 / len(keys))
+    by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())
+    moved = 2 * own - near
+    moved -= np.bincount(of_cell, held * moved)[of_cell] / records
+    by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
+    beyond = agree - chance
+    is_chance = beyond * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
+    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1 - swap) * chance)
+    is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
+    return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+
+
+def _counted(numbers: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct numbers, ascending, and how often each occurs. room: above all of them."""
+    if room > len(numbers):
+        return np.unique(numbers, return_counts=True)
+    counts = np.bincount(numbers)
+    return np.flatnonzero(counts), counts[counts > 0]
+
+
+def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
+    """What is counted a step before and behind each place. places: ascending."""
+    found = np.zeros(len(places), dtype=np.int64)
+    for wanted in (places - step, places + step):
+        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+        found += np.where(places[at] == wanted, counts[at], 0)
+    return found

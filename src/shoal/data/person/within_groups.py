@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import PERSONAL, mean
+from shoal.data.column_words import NAMES, PERSONAL, mean
 from shoal.data.person.candidates import (
     CROSSING,
     FEWEST_CODES,
@@ -23,27 +23,20 @@ from shoal.data.person.candidates import (
     people_of,
 )
 from shoal.data.person.columns import (
-    ANEW,
-    COUNTED,
     EXCEPTIONS,
     FEWEST,
     FULL_NAMES,
-    JOINED,
-    LETTERED,
     MANY,
     MOST_WAVES,
     NEARLY_ALL,
     NEVER,
     NO_NUMBERS,
     OFTEN,
-    PARTED,
     STRONG,
     PersonColumn,
     is_value,
-    leaves_out,
-    may_show_who,
 )
-from shoal.data.person.people import People, distinct, end_sooner
+from shoal.data.person.people import People, count_up, distinct, end_sooner
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
@@ -51,6 +44,11 @@ MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
+COUNTED = r"^(.*\w)( ?[-_/.:#(]+\p{L}{0,8}[1-9]?\d{1,2}\)?)$"
+LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
+PARTED = [rf"^(?:[^-_/.:# ]+[-_/.:# ]+){{{before}}}(.*\d.*)$" for before in (1, 2, 3)]
+"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind one word or more."""
+JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
 STEMS = [JOINED] + [
     rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
     for before in (3, 2, 1, 0)
@@ -64,7 +62,7 @@ _BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$
 _WAVES = r"^(?i)((19|20)\d\d|(t|v|w|m|y|visit|wave|time|ses|week|month|year)[-_ ]?\d{1,2})[-_/.:# ]"
 """What keys begin with that stand in several records each: a year or a visit, but no centre."""
 PERSON_BY_NAME = ("civil", "person")
-OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
+OF_SOMEBODY = (*PERSONAL, *NAMES, "person", "civil", "contact")
 """Kinds of columns that are of the people of a table, whoever serves them."""
 
 
@@ -96,7 +94,7 @@ def begun_anew(left: Sequence[Candidate], columns: Sequence[PersonColumn]) -> li
         groups = [group for group in groups if _seems_to_part(one, group)]
     else:
         groups = [group for group in groups if one.differs_across(group, columns)]
-    pairs = (Candidate.together(group, number) for group in groups)
+    pairs = (Candidate.of(group, number) for group in groups)
     return [*islice((pair for pair in pairs if one.evidence.steady or _begins_anew(pair)), 1)]
 
 
@@ -128,7 +126,7 @@ def _members_of(one: Candidate, columns: Sequence[PersonColumn]) -> Iterator[Can
             number, nth = one.people.keys[rows], member.people.keys[rows]
             drawn = NEARLY_ALL * distinct(number, np.random.default_rng(9).permutation(nth))
             if distinct(number) + FEWEST <= distinct(number, nth) <= min(drawn, len(rows) / OFTEN):
-                yield Candidate.together(*one.parts, member)
+                yield Candidate.of(*one.parts, member)
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -136,7 +134,7 @@ def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     others, the staff where nobody else is in the table, and households and the like, whose rows may
     be visits of a household rather than its members.
     """
-    names = [c for c in columns if c.name.kind in ("first", "last", "name")]
+    names = [c for c in columns if c.name.kind in NAMES]
     parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text" and names == [c]]
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
     found = each(groups, "evidence") + each(parts, "name")
@@ -157,7 +155,7 @@ def issued(columns: Sequence[PersonColumn], is_beside_key: bool = False) -> list
     if not is_beside_key and not all(_is_counter(c.parts[0]) for c in of_every_record(columns)):
         return []
     found = each(filter(_may_be_issued, columns), "number")
-    names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
+    names = [c for c in columns if c.name.kind in NAMES and c.varies]
     many = [one for one in found if one.people.distinct > MANY and one.people.repeated >= FEWEST]
     return [
         one
@@ -190,12 +188,6 @@ def beside_own(left: list[Candidate], columns: Sequence[PersonColumn]) -> list[C
     if not named.isdisjoint(("person", "name")):
         left = [one for one in left if one.kind != "name"]
     return left
-
-
-def is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
-    """Whether nothing says that records of one value are of several people."""
-    found = one.weigh(telling)
-    return not found.personal or (one.kind in ("name", "number") and found.is_confirmed)
 
 
 def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -248,7 +240,7 @@ def within_groups(
     groups = [
         c
         for c in columns
-        if c.may_number and (c.name.kind == "group" or c.name.is_stay or (c,) in refused)
+        if c.may_number and (c.name.kind == "group" or c.name.is_last("session") or (c,) in refused)
     ]
     sure = [one.parts for one in kept if one.evidence.is_confirmed]
     judged = [*rejected, *kept]
@@ -266,7 +258,7 @@ def within_groups(
     ):
         if number in apart or (number in settled and len(within) > 1):
             continue
-        found = Candidate.together(*within, number)
+        found = Candidate.of(*within, number)
         is_named = len(within) > 1 or (number, *within) in named
         if not found.people.repeated:
             is_refuted = any(c.parts == (number,) and c.evidence.is_refuted for c in judged)
@@ -346,13 +338,10 @@ def _begins_anew(together: Candidate) -> bool:
     *within, number = together.parts
     rows, group = together.people.first, people_of(within)
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
-    groups = np.unique(group.keys[rows], return_inverse=True)[1]
-    greatest = np.zeros(int(groups.max(initial=0)) + 1)
-    parts = number.texts.gather(rows).str.extract_groups(r"^\s*(\D*?)(\d+)\s*$")
+    parts = number.texts_among(rows).str.extract_groups(r"^\s*(\D*?)(\d+)\s*$")
     begin, end = parts.struct.unnest()
-    np.maximum.at(greatest, groups, end.cast(pl.Float64, strict=False).fill_null(-1).to_numpy())
     is_one = begin.drop_nulls().n_unique() == 1  # as `P` in `P001`
-    return bool(len(rows) >= ANEW * greatest.sum() and is_one)
+    return is_one and count_up(group.keys[rows], end.cast(pl.Float64, strict=False).fill_null(0))
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -366,12 +355,12 @@ def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[
         return []
     others = [c for c in columns if c not in one.parts]
     related = [c for c in others if c.name.has("relation") and not c.name.is_personal]
-    pairs = [Candidate.together(*one.parts, other) for other in related]
+    pairs = [Candidate.of(*one.parts, other) for other in related]
     found = [pair for pair in pairs if not one.lies_in(pair)]
     if not found and one.kind in PERSON_BY_NAME:
         named = [c for c in others if c.name.has("person", "relation") and not c.counts_only]
         few = [c for c in named if c.may_number and not c.holds_zero and c.has_few(LARGEST_WITHIN)]
-        pairs = [Candidate.together(*one.parts, member) for member in few]
+        pairs = [Candidate.of(*one.parts, member) for member in few]
         found = [pair for pair in pairs if _is_finer(pair) and _begins_anew(pair)]
     return found[:1]
 
@@ -380,9 +369,9 @@ def shown_by_codes(columns: Sequence[PersonColumn], happens: bool) -> list[Candi
     """The columns that may show who recurs, those with most values first. happens: whether records
     are of what happens; else others may be marks, measures or remarks.
     """
-    codes = (c for c in columns if happens or (c.look.token and c.again >= c.seen) or leaves_out(c))
-    shown = each(filter(may_show_who, codes), "evidence")
-    return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
+    shown = (c for c in columns if c.may_show_who())
+    codes = (c for c in shown if happens or (c.look.token and c.again >= c.seen) or c.leaves_out())
+    return sorted(each(codes, "evidence"), key=lambda one: -one.people.distinct)[:MOST_SHOWN]
 
 
 # Parts of keys that number people, where the keys themselves differ in each record.
@@ -392,7 +381,7 @@ def in_keys(columns: Sequence[PersonColumn], telling: Sequence[PersonColumn]) ->
     """Parts of keys that number people, and what a group may have given to them."""
     found = parts_of_keys([c for c in telling if not c.repeats(FEWEST)], telling)
     given = issued(columns, is_beside_key=True) if found else []
-    return found + [one for one in given if is_doubtful(one, telling)]
+    return found + [one for one in given if one.is_doubtful(telling)]
 
 
 def parts_of_keys(keys: Iterable[PersonColumn], telling: Sequence[PersonColumn]) -> list[Candidate]:
@@ -409,7 +398,10 @@ def _may_have_parts(column: PersonColumn) -> bool:
     # a point parts the number of a person, too
     is_form = column.look.kind in ("text", "span") or column.name.numbers_people
     is_of_nobody = is_of_no_person(column) and not column.name.ends("issued")
-    return column.is_parted and is_form and not is_of_nobody and column.look.token not in STRONG
+    if not is_form or is_of_nobody or column.look.token in STRONG:
+        return False
+    parted = column.some.str.contains("|".join([COUNTED, LETTERED, PARTED[0], JOINED]))
+    return bool(parted.sum() > NEARLY_ALL * len(parted))
 
 
 def _part_of(column: PersonColumn, telling: Sequence[PersonColumn]) -> Candidate | None:
@@ -473,8 +465,7 @@ def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
     counts = parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
     ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
-    greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
-    is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
+    is_counter = len(ranks) * EXCEPTIONS >= len(texts) and count_up(ranks["of"], ranks["rank"])
     return _by_part(texts, pattern), is_counter
 
 

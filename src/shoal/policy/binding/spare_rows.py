@@ -13,18 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import fold, forms_of, meanings, name_of
+from shoal.data.column_words import NAMES, fold, forms_of, meanings, name_of
+from shoal.data.language import inflected
 from shoal.data.numbers import Parts, computed_of_those_above, parse_numbers
 from shoal.data.person.people import (
     ANY_TEST,
     MOST_WORDS,
     Telling,
+    by_names,
     is_test,
     mixed,
     shared_by_several,
-    tests_by_name,
 )
-from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, rows_lacking
+from shoal.data.person_names import MOST_NOTES, OFTEN_NOBODY, Described, people_of, values_lacking
 from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table, Texts, encode_text
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
@@ -39,8 +40,7 @@ _COUNT_BEHIND = re.compile(r"(?<!\s)\s*[:(=](\s*n\s*=)?[\s\d.,]*\)?$", re.IGNORE
 _IS_WORD = re.compile(r"[^\W\d_]{2}").search
 _INITIALS = re.compile(r"\W*[A-Za-z]\W*[A-Za-z]\W*")
 _NO_NAME = f"{_TOTAL}|{_PERSON}|{ANY_TEST}"
-_NAMES = ("first", "last", "name")
-_FOR_LIFE = (*_NAMES, "sex", "birth")
+_FOR_LIFE = (*NAMES, "sex", "birth")
 _OF_A_PERSON = (*_FOR_LIFE, "age")
 NEARLY_ALL = 0.9
 _ZERO = r"^0([.,]0*)?$"
@@ -50,6 +50,13 @@ MOST_LAST, MOST_COMPUTED = 20, 10
 MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
 """First rows that may say in other words what columns are, and rows that are compared."""
 TAKE_OUT = "take out of the data what is nobody, then publish"
+_APART = "{} [row looks|rows look] like {} and [counts as a person|count as people]; "
+_TEST = "[a record|records] of a test, of nobody or of several people under one name"
+_VACANT = "[a vacant post|vacant posts] without a name, sex, birth or age"
+_SPARE = (
+    "{} [person has|people have] no value in any column that a release shows, but what such rows"
+    f" repeat, as subtotals and spare rows of a form do, and [counts|count] towards k; {TAKE_OUT}"
+)
 _NOTE = r"\p{L}.*[ :=]"
 MOST_TESTS = 0.1
 """The share of texts that are called tests among ordinary ones."""
@@ -69,46 +76,33 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     apart, tests = _rows_apart(table, model, described)
     said = [*_said_of(len(apart), "a total, a note or a second line of names")]
     for name, count in tests.items():
-        call = (
-            f"{'a record' if count == 1 else 'records'} of a test, of nobody or of several people"
-        )
-        said += _said_of(count, f"{call} under one name", name)
+        said += _said_of(count, _TEST, name)
     titles = sorted(table.names, key=lambda title: title not in table.coded)
     vacant = np.setdiff1d(_vacant(titles, partial(Texts.of, table), model, described), apart)
-    count = _people_only_in(vacant, table, model) if len(vacant) else 0
-    post = "a vacant post" if count == 1 else "vacant posts"
-    said += _said_of(count, f"{post} without a name, sex, birth or age")
+    if len(vacant):
+        said += _said_of(_people_only_in(vacant, table, model), _VACANT)
     known = [*map(described, model.quasi)]
     if not any(one.is_none.any() for one in known):
         return said
     known = [one for one in known if _tells_apart(one.column)]
-    rows = rows_lacking(known, len(known) // 2 + 1)
+    rows = np.flatnonzero(values_lacking(known) > len(known) // 2)
     if not len(rows):
         return said
     roles = {name: one.role for name, one in model.attributes.items()}
     more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
     columns = known + [one for one in map(described, more) if _tells_apart(one.column)]
-    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
+    rows = rows[values_lacking(columns)[rows] > len(columns) // 2]
     alike = np.setdiff1d(_alike(rows, columns), np.union1d(apart, vacant))
-    people = _people_only_in(alike, table, model)
-    if not people:
-        return said
-    has, counts = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
-    text = (
-        f"{has} no value in any column that a release shows, but what such rows repeat, as"
-        f" subtotals and spare rows of a form do, and {counts} towards k; {TAKE_OUT}"
-    )
-    return [*said, ReleaseWarning(ROWS_APART, text)]
+    if people := _people_only_in(alike, table, model):
+        said.append(ReleaseWarning(ROWS_APART, inflected(_SPARE, people)))
+    return said
 
 
 def _said_of(rows: int, call: str, name: str | None = None) -> Iterator[ReleaseWarning]:
     """A warning where some rows do not look like a person, in a column or in several."""
     if rows:
         where = "" if name is None else f"attribute '{name}': "
-        look, count = "rows look", "count as people"
-        if rows == 1:
-            look, count = "row looks", "counts as a person"
-        text = f"{where}{rows} {look} like {call} and {count}; {TAKE_OUT}"
+        text = where + inflected(_APART.format("{}", call), rows) + TAKE_OUT
         yield ReleaseWarning(ROWS_APART, text, name)
 
 
@@ -117,7 +111,7 @@ def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
     of people, also a word among numbers, if more rows hold it than usual ones. And those of them
     that may be surnames: vacancies and guests.
     """
-    texts, rows = column.texts, np.bincount(column.codes, minlength=len(column.texts))
+    texts = column.texts
     some = column.without_marks.str.contains(ANY_TEST).arg_true().to_list()
     is_few, most = len(some) <= MOST_NOTES and not is_test(column.title), MOST_TESTS * len(texts)
     called = [one for one in some if is_few and is_test(texts[one])]
@@ -126,14 +120,18 @@ def _tests(column: Texts, model: PolicyModel) -> tuple[list[int], list[int]]:
     if initials and texts.str.contains(f"^{_INITIALS.pattern}$").sum() > most:  # as others have
         called = [one for one in called if one not in initials]
     guests = [one for one in called if re.sub(r"\W", "", fold(texts[one])) in meanings()["nobody"]]
-    is_person, small = column.title in model.subject_columns, texts.str.to_lowercase()
+    is_person = column.title in model.subject_columns
+    if not (is_person or name_of(column.title).is_mere_id):
+        return called, guests
+    small = texts.str.to_lowercase()
     named = texts.str.contains(r"^\P{Nd}*\p{L}") & ~small.is_in(OFTEN_NOBODY)
     if is_person:
         is_word = named & ~small.is_in([*map(str.lower, model.no_names)])
         words = (is_word & ~texts.str.contains(r"\p{Nd}")).arg_true().to_list()
+        rows = np.bincount(column.codes, minlength=len(texts))
         often = [one for one in words if rows[one] >= 2 * rows.mean()]
         called += often if len(words) <= min(MOST_WORDS, most) else []
-    if (is_person or name_of(column.title).is_mere_id) and 0 < named.sum() <= min(MOST_WORDS, most):
+    if 0 < named.sum() <= min(MOST_WORDS, most):
         is_usual = texts.str.contains(r"^\d+$").sum() >= NEARLY_ALL * len(texts)
         called += named.arg_true().to_list() if is_usual else []
     return called, guests
@@ -151,36 +149,25 @@ def _shared(column: Texts, told: Telling, model: PolicyModel) -> list[int]:
     return [code for code in named if may_be_words or re.search(r"\d", column.texts[code])]
 
 
-def _rows_named(table: Table) -> np.ndarray:
-    """(n,) bool, the rows that hold a usual name in one of several columns for parts of names."""
-    titles = [title for title in table.names if name_of(title).kind in _NAMES]
-    named = np.zeros(table.records, dtype=bool)
-    for column in (Texts.of(table, title) for title in titles if titles[1:]):
-        texts = column.without_marks
-        named |= column.rows_called(texts.str.contains(r"\p{L}") & ~texts.str.contains(_NO_NAME))
-    return named
-
-
 def _rows_apart(
     table: Table, model: PolicyModel, described: Callable[[str], Described]
 ) -> tuple[np.ndarray, Mapping[str, int]]:
     """The rows, ascending, of totals and notes, and those that repeat the names of columns; and by
     column, how many it calls tests.
     """
-    named = _rows_named(table)
+    named, by_name, together = by_names(table, _NO_NAME)
+    no_names = model.no_names
     audited = [*map(described, model.audited_columns)]
-    half = (len(audited) + 1) // 2
-    lacking, half_bare, empty = (rows_lacking(audited, n) for n in (1, half, len(audited) - 1))
+    half, lacking = (len(audited) + 1) // 2, values_lacking(audited)
+    lacking_rows = [np.flatnonzero(lacking >= least) for least in (1, half, 1)]
+    empty = np.flatnonzero(lacking >= len(audited) - 1) if lacking.any() else np.arange(0)
+    empty = empty if len(empty) <= MOST_NOTES else empty[:0]
+    bare = np.flatnonzero(lacking > len(audited) // 2)
+    if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
+        bare = bare[:0]  # not the last few of all
     # the columns that name rows: those of people, and others that a release does not show
     of_role = (name for name, one in model.attributes.items() if one.role in REMOVED)
     removed = {*model.subject_columns, *of_role}
-    no_values = ["", *model.no_names]
-    names, found = np.zeros(table.records, dtype=np.int32), [np.zeros(0, dtype=np.int64)]
-    filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
-    last, heads, below = [], [], list[_Below]()
-    bare = rows_lacking(audited, len(audited) // 2 + 1)
-    if len(bare) > MOST_HEADS or (bare[:1] != table.records - len(bare)).any():
-        bare = bare[:0]  # not the last few of all
     telling = [t for t in table.names if t in model.quasi or name_of(t).kind in _OF_A_PERSON]
 
     def told(rows: np.ndarray, beside: str) -> Iterator[tuple[np.ndarray, bool]]:
@@ -192,54 +179,55 @@ def _rows_apart(
                 yield encode_text(table.series(title).gather(rows)).codes, is_for_life
 
     tests: dict[str, int] = {}
-    by_name, together = tests_by_name(table)
-    some = rows_lacking(audited, min(half, FEWEST_LACKING))
-    some = some if len(some) <= MOST_PARTS else half_bare
+    some = np.flatnonzero(lacking >= min(half, FEWEST_LACKING))
+    some = some if len(some) <= MOST_PARTS else lacking_rows[1]
     lacking_of = mixed(*(one.is_none[one.column.codes[some]] for one in audited))
     parts = Parts.of(some, lacking_of, table.records)
-    sums = np.zeros(len(parts.rows), dtype=np.int64)
-    zeros, others = (np.zeros(len(bare), dtype=np.int64) for _ in range(2))
-    nil, odd_nil = (np.zeros(table.records, dtype=np.int32) for _ in range(2))
+    sums = np.zeros(len(some), dtype=np.int64)
+    names, nil, odd_nil = (np.zeros(table.records, dtype=np.int32) for _ in range(3))
+    # the sum of 1 for each note and 2 for each other value; the greatest of 1 for 0, 2 for others
+    noted, zeros = (np.zeros(len(rows), dtype=np.int64) for rows in (empty, bare))
+    found, last, heads, below = [empty[:0]], [], [], list[_Below]()
     for column in (Texts.of(table, title) for title in table.names):
-        names += column.rows_called(column.texts == column.title.strip())
+        is_removed = column.title in removed
+        if (is_name := column.texts == column.title.strip()).any():
+            names += column.rows_called(is_name)
         is_nil = column.texts.str.contains(_ZERO)
-        if is_nil.any() and column.title not in removed:
+        if is_nil.any() and not is_removed:
             are_nil = column.rows_called(is_nil)
             nil += are_nil
             # zeros among words
             is_odd = column.texts.str.contains(f"^(?:{_NUMBER.pattern})$").sum() == is_nil.sum()
             odd_nil += are_nil if is_odd and are_nil.sum() <= MOST_HEADS else 0
-        totals = _totals(column, (lacking, half_bare), column.title in removed)
-        found += (rows[~named[rows]] for rows in totals)
-        heads.append(_head_cells(column, model.no_names))
-        if column.title in removed:
+        found += (rows[~named[rows]] for rows in _totals(column, lacking_rows, is_removed))
+        heads.append(_head_cells(column, no_names))
+        if is_removed:
             called, guests = (np.isin(column.codes, codes) for codes in _tests(column, model))
             if column.title == by_name:
                 called |= together
             if column.title in model.subject_columns:
-                called |= np.isin(
-                    column.codes, _shared(column, partial(told, beside=column.title), model)
-                )
+                several = _shared(column, partial(told, beside=column.title), model)
+                called |= np.isin(column.codes, several)
             tests[column.title] = int((called & ~(named & guests)).sum())
-        last.append(_last_cells(column, column.title in removed, model.no_names))
-        below.append(_Below.of(column, [cell.text for cell in last[-1][:MOST_COMPUTED]]))
-        if len(sums) and column.title not in removed:
+        elif len(sums):
             sums += parts.computed_in(column.texts, column.codes)
-        if len(bare):
-            found.append(bare[_are_unlike(column, bare, model.no_names)])
-            cells = column.texts.gather(column.codes[bare])
-            is_zero = cells.str.contains(_ZERO).to_numpy()
-            zeros += is_zero
-            others += ~is_zero & ~cells.is_in(no_values).to_numpy()
-        if 0 < len(empty) <= MOST_NOTES:
-            filled += ~column.rows_called(column.texts.is_in(no_values))[empty]
+        ends = column.texts.gather(column.codes[: -MOST_LAST - 1 : -1]).to_list()
+        ends = ["" if text in no_names else text for text in ends]
+        last.append(_last_cells(column, ends, is_removed))
+        below.append(_Below.of(column, ends[:MOST_COMPUTED]))
+        if len(bare) or len(empty):
+            is_value = (~column.texts.is_in(["", *no_names])).to_numpy()
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
-            noted += column.rows_called(is_note)[empty]
-    found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
-    found += [table.records - 1 - _computed_rows(below), bare[(zeros > 0) & (others == 0)]]
+            noted += (is_value * np.where(is_note.to_numpy(), 1, 2))[column.codes[empty]]
+            weights = np.where(is_nil.to_numpy(), 1, 2 * is_value)
+            zeros = np.maximum(zeros, weights[column.codes[bare]])
+        if len(bare):
+            found.append(bare[_are_unlike(column, bare, no_names)])
+    found.append(table.records - 1 - np.arange(_statistics(zip(*last, strict=True))))
+    found += [table.records - 1 - _computed_rows(below), bare[zeros == 1], empty[noted == 1]]
     found.append(np.flatnonzero([*map(_is_head, zip(*heads, strict=True))]))
     found.append(np.flatnonzero((odd_nil > 1) & (nil == len({*table.names} - removed))))
-    found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)], parts.computed(sums)]
+    found += [np.flatnonzero(names > 1), parts.computed(sums)]
     return np.unique(np.concatenate(found)), tests
 
 
@@ -289,15 +277,15 @@ def _is_head(cells: Sequence[str]) -> bool:
     return "alike" not in cells and (is_unlike or is_most)
 
 
-def _totals(column: Texts, bare: Sequence[np.ndarray], is_removed: bool) -> Iterator[np.ndarray]:
+def _totals(column: Texts, lacking: Sequence[np.ndarray], is_removed: bool) -> Iterator[np.ndarray]:
     """The rows that a column calls a total, alone or of another of its values, where it names
     people, the call is the only one or all such rows lack a value; and those that it calls all, if
-    they lack one, or a count or a mean of another value, if they lack half of all. bare: the rows
-    that lack one, and half.
+    they lack one, or a count or a mean of another value, if they lack half of all. lacking: the
+    rows that lack one, half and one.
     """
     plain, words = column.without_marks, (_TOTAL, _STATISTIC, _ALL)
     is_any = plain.str.contains("|".join(words)).any()
-    for word, needed in zip(words, (*bare, bare[0]), strict=True) if is_any else ():
+    for word, needed in zip(words, lacking, strict=True) if is_any else ():
         some = plain.str.contains(word).arg_true().to_list()
         values = plain.str.to_lowercase().str.replace_all(r"[\W_]+", " ") if some else plain
         for cell in some if len(some) <= MOST_NOTES else []:
@@ -322,39 +310,32 @@ def _is_total(text: str, values: pl.Series) -> bool:
     return len(rest) < len(words) and (is_alone or values.is_in(named).any())
 
 
-class _Cell(NamedTuple):
-    """A text of a row. is_statistic: whether it is a word for one, and no other row holds it."""
-
-    text: str
-    is_statistic: bool
-    is_label: bool
-
-
-def _last_cells(column: Texts, is_label: bool, no_names: Container[str]) -> list[_Cell]:
-    """The last cells of a column, the last one first. is_label: whether it names the rows."""
+def _last_cells(column: Texts, cells: Sequence[str], is_label: bool) -> list[str]:
+    """What each of the last cells of a column is: `number`, `text`, empty, or a word for a
+    `statistic` that no other row holds; a `label` where the column names the rows.
+    """
     known = meanings()["total"] | meanings()["statistic"]
-    texts = column.texts.gather(column.codes[: -MOST_LAST - 1 : -1]).to_list()
-    words = {text: fold(re.sub(r"[\W_]", "", text.replace("%", "percent"))) for text in texts}
-    once = {
-        text
-        for text in words
-        if words[text] in known and column.rows_called(column.texts == text).sum() == 1
-    }
-    return [_Cell("" if one in no_names else one, one in once, is_label) for one in texts]
+
+    def what(cell: str) -> str:
+        word = fold(re.sub(r"[\W_]", "", cell.replace("%", "percent")))
+        if word in known and column.rows_called(column.texts == cell).sum() == 1:
+            return "label" if is_label else "statistic"
+        return "number" if _NUMBER.fullmatch(cell) else "text" if cell else ""
+
+    return [*map(what, cells)]
 
 
-def _statistics(rows: Sequence[Sequence[_Cell]]) -> int:
+def _statistics(rows: Iterable[Sequence[str]]) -> int:
     """How many of the last rows are called `SD`, `Min`, `N` and the like by their first text, while
     most other cells are numbers; one alone is not enough but in a column that names the rows.
     """
-    labels: list[_Cell] = []
+    calls: list[str] = []
     for row in rows:
-        numbers = [cell for cell in row if _NUMBER.fullmatch(cell.text) and not cell.is_statistic]
-        texts = [cell for cell in row if cell.text and cell not in numbers]
-        if not (texts and texts[0].is_statistic and len(numbers) >= len(texts)):
+        texts = [cell for cell in row if cell not in ("", "number")]
+        if texts[:1] not in (["statistic"], ["label"]) or row.count("number") < len(texts):
             break
-        labels.append(texts[0])
-    return len(labels) if labels[1:] or any(one.is_label for one in labels) else 0
+        calls += texts[:1]
+    return len(calls) if calls[1:] or "label" in calls else 0
 
 
 class _Below(NamedTuple):
@@ -456,17 +437,17 @@ def _vacant(
         own.append(Described.of(Column(column.title, column.codes, column.texts), model.no_names))
         if not own[-1].is_none.any():
             return np.zeros(0, dtype=np.int64)
-    rows, some = rows_lacking(own, len(own)), rows_lacking(own, 1)
-    records = len(own[0].column.codes) if own[1:] else 0
-    if not len(some) < 2 * len(rows) <= 2 * (1 - NEARLY_ALL) * records:
+    lacking = values_lacking(own)
+    rows, most = np.flatnonzero(lacking == len(own)), (1 - NEARLY_ALL) * len(lacking)
+    if len(own) < 2 or not np.count_nonzero(lacking) / 2 < len(rows) <= most:
         return rows[:0]
     more = [described(title) for title in model.audited_columns if title not in titles]
-    is_named = any(kinds[title].kind in _NAMES for title in titles)
+    is_named = any(kinds[title].kind in NAMES for title in titles)
     is_named = is_named or any(_lack_alone(rows, one) for one in more)
     if not is_named and not any(texts_of(title).call_alike(rows) for title in others):
         return rows[:0]
     shown = [one for one in more if one.column.name in model.quasi]
-    return np.setdiff1d(rows, rows_lacking(shown, (len(shown) + 1) // 2))
+    return np.setdiff1d(rows, np.flatnonzero(values_lacking(shown) >= (len(shown) + 1) // 2))
 
 
 def _lack_alone(rows: np.ndarray, one: Described) -> bool:

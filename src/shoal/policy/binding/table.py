@@ -21,7 +21,7 @@ from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import observed_domain, parse_numbers
 from shoal.data.partition import Matrix
-from shoal.data.person_names import Described, rows_lacking
+from shoal.data.person_names import Described, values_lacking
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
@@ -413,7 +413,7 @@ def _check_signs(table: Table, tables: PolicyTables) -> list[str]:
         columns.append(Described.of(table.column(name), model.no_names))
         if not columns[-1].is_none.any():  # seldom is a further column encoded
             return []
-    count = len(rows_lacking(columns, len(columns)))
+    count = np.count_nonzero(values_lacking(columns) == len(columns))
     rows, them = ("1 row holds", "it") if count == 1 else (f"{count} rows hold", "them")
     text = (
         f"data: {rows} nothing but usual signs for no value, removed columns aside, and would count"

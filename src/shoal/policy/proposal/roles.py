@@ -344,28 +344,20 @@ def with_one_subject(
     """
     first = next(iter(answer.candidates), None)
     is_asked = answer.verdict is Verdict.ASK
-    if first is None or first.is_profile:
-        found = _with_first_subject(guesses, columns)
+    if first is None or first.is_profile:  # no column repeats as the number of people does
+        own = dict([one for one in guesses.items() if one[1].role == "subject"][:1])
+        removed: tuple[str, ...] = ()
     else:
         own = {name: _own_guess(first, is_asked) for name in first.columns}
-        if len(own) == 1:
-            own = {name: _asking_whose(guess, columns[name]) for name, guess in own.items()}
-        found = _with_others_removed(guesses, columns, first.columns, answer.removed) | own
+        removed = answer.removed
+    found = {**guesses, **(_others_removed(guesses, columns, removed) if own else {}), **own}
+    for name in own if len(own) == 1 else ():
+        if lacking := columns[name].records - columns[name].filled:
+            found[name] = found[name].asking(WHOSE.format(lacking))
     if first is not None and is_asked:
         asking = first.columns[0]
         found[asking] = replace(found[asking], person=answer)
     return found
-
-
-def _with_first_subject(
-    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]
-) -> dict[str, Guess]:
-    """The guesses where no column repeats as the number of people does."""
-    for name, guess in guesses.items():
-        if guess.role == "subject":
-            subject = {name: _asking_whose(guess, columns[name])}
-            return _with_others_removed(guesses, columns, (name,), ()) | subject
-    return dict(guesses)
 
 
 def _own_guess(first: PersonCandidate, is_asked: bool) -> Guess:
@@ -379,23 +371,14 @@ def _own_guess(first: PersonCandidate, is_asked: bool) -> Guess:
     return Guess({"role": "subject"}, reason)
 
 
-def _asking_whose(subject: Guess, column: ColumnCells) -> Guess:
-    lacking = column.records - column.filled
-    return subject.asking(WHOSE.format(lacking)) if lacking else subject
-
-
-def _with_others_removed(
-    guesses: Mapping[str, Guess],
-    columns: Mapping[str, ColumnCells],
-    own: tuple[str, ...],
-    removed: tuple[str, ...],
+def _others_removed(
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells], removed: Sequence[str]
 ) -> dict[str, Guess]:
-    """The guesses without numbers of people and things, but for `own`, which number the people."""
+    """The guesses for numbers of people and things."""
     named = {name for name, guess in guesses.items() if guess.role == "subject"}
     things = {name for name, column in columns.items() if _refers(column, guesses[name])}
     private = {name for name in removed if columns[name].form in PRIVATE_FORMS}
-    gone = {*removed, *named, *things} - {*own, *private}
-    return {name: ANOTHER if name in gone else guess for name, guess in guesses.items()}
+    return dict.fromkeys({*removed, *named, *things} - private, ANOTHER)
 
 
 def _refers(column: ColumnCells, guess: Guess) -> bool:
