@@ -17,8 +17,8 @@ from shoal.data.encoding import (
     values_of_nobody,
 )
 from shoal.data.findings import listed_rows
-from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import Flat
 from shoal.data.numbers import observed_domain, parse_numbers
 from shoal.data.partition import Matrix
 from shoal.data.person_names import Described, rows_lacking
