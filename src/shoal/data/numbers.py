@@ -151,7 +151,7 @@ LEAST_DECIMAL = 324
 """The place of the last decimal that a float has."""
 
 
-def observed_domain(column: Column, step: float | None = None) -> tuple[float, float] | None:
+def observed_domain(column: Column, step: float | None) -> tuple[float, float] | None:
     """Least and greatest number of a column, moved outward to multiples of a step if there is one;
     None where it has none.
     """

@@ -55,7 +55,7 @@ class Hierarchy:
     repeated: int = 0
 
     @classmethod
-    def from_paths(cls, rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> Hierarchy:
+    def from_paths(cls, rows: Iterable[Sequence[str]]) -> Hierarchy:
         """The tree that these leaf-to-root rows of labels spell; InputError with every fault.
 
         Rows may differ in length. A label that repeats next to itself in a row is one node, unless
@@ -63,12 +63,12 @@ class Hierarchy:
         group. Leaves and siblings keep the order in which the rows name them first.
         """
         try:
-            paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+            paths = Paths.of(rows)
         except TypeError:
             raise InputError(
                 "hierarchy: is not a list of rows of labels, such as [['3', '0-9', '*'], ...]"
             ) from None
-        faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
+        faults = [f.message for f in diagnose(paths) if f.kind is not Fault.UNEVEN_ROWS]
         InputError.raise_for(faults)
         return tree_of(paths)
 
