@@ -404,7 +404,7 @@ _RESERVED = dict.fromkeys(COMPARATORS, f"'{DISTRIBUTION}'")
 
 @dataclass(frozen=True)
 class PlugIn:
-    """A class that another package brought, or the program itself, which has no entry point for it."""
+    """A class that another package brought, or the program itself, which has no entry point."""
 
     entry: EntryPoint | None
     thing: Any
