@@ -16,6 +16,7 @@ import polars as pl
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.dates import is_period
 from shoal.data.numbers import (
+    BINS,
     EXACT,
     MOST_EXACT,
     PLAIN,
@@ -37,9 +38,6 @@ from shoal.policy.model import SHOWN, AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
 COMPUTED = ("mid", "mean")
-_NUMBER = f"({PLAIN.number})"
-_BIN = re.compile(rf"\[{_NUMBER}, {_NUMBER}\)")
-_VALUE = re.compile(_NUMBER)
 _SHOWN_DAY = re.compile(r"(\d{4}-\d\d-\d\d)([T ].*)?")
 _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
@@ -77,18 +75,24 @@ def spans_of_numbers(column: PublishedColumn, render: Render) -> list[Span]:
     spans = []
     for cell, least in zip(column.cells, column.lo, strict=True):
         texts = [exact_text(one) for one in published.numbers(cell)] if np.isfinite(least) else []
-        # a value, the ends of an interval, or a mean before them
-        ends = texts[-2:] if texts[1:] else 2 * texts
         has_mean = column.means is not None and len(texts) in (1, 3)
         is_open = column.observed_bounds is None  # else a mean alone hides its interval
-        span = Span.between(*ends) if ends and is_open else Span()
+        span = Span.between(*_ends(texts)) if is_open else Span()
         spans.append(span._replace(mean=texts[0]) if has_mean else span)
     return spans
 
 
 def spans_of_bins(cells: Sequence[str]) -> list[Span]:
     """The ends of bins, of which the upper one is excluded, and of values."""
-    return [Span.between(*_bin_ends(cell)) for cell in cells]
+    shown = PublishedNumbers.of(PLAIN, BINS)
+    return [Span.between(*_ends(shown.numbers(cell))) for cell in cells]
+
+
+def _ends(numbers: Sequence[str]) -> Sequence[str]:
+    """The ends of a cell by its numbers: of one value, of an interval, or of a mean before it."""
+    if not numbers:
+        return "", ""
+    return numbers[-2:] if numbers[1:] else (numbers[0], numbers[0])
 
 
 def spans_of_dates(cells: Sequence[str]) -> list[Span]:
@@ -99,14 +103,6 @@ def spans_of_dates(cells: Sequence[str]) -> list[Span]:
 def _span_of_days(first: date, last: date) -> Span:
     middle = first + (last - first) // 2
     return Span(first.isoformat(), last.isoformat(), middle.isoformat())
-
-
-def _bin_ends(cell: str) -> tuple[str, str]:
-    text = cell.strip()
-    if _VALUE.fullmatch(text):
-        return text, text
-    found = _BIN.fullmatch(text)
-    return ("", "") if found is None else (found[1], found[2])
 
 
 def _shown_days(cell: str) -> tuple[date, date] | None:
