@@ -326,13 +326,14 @@ class CellNotation:
         elif declared.hierarchy is not None:
             spans = spans_of_bins(column.cells)
         else:
-            spans = self._number_spans(cells, declared)
-        return [_gathered(spans, one, column.codes) for one in asked]
-
-    def _number_spans(self, cells: pl.Series, declared: AttributePolicy) -> list[Span]:
-        attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
-        schema = Schema((), missing_values=tuple(self.model.missing_texts), render=self.render)
-        return spans_of_numbers(read_column(attribute, encode_text(cells), schema), self.render)
+            attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
+            schema = Schema((), missing_values=tuple(self.model.missing_texts), render=self.render)
+            spans = spans_of_numbers(read_column(attribute, column, schema), self.render)
+        texts = [[getattr(span, one.part) or None for span in spans] for one in asked]
+        return [
+            pl.Series(one.name, own, pl.String).gather(pl.Series(column.codes))
+            for one, own in zip(asked, texts, strict=True)
+        ]
 
 
 def _is_odd(cell: str, declared: AttributePolicy, render: Render | None) -> bool:
@@ -419,11 +420,6 @@ def _plain(cells: pl.Series) -> pl.Series:
     both = zip(distinct, are_numbers, strict=True)
     plain = [exact_text(cell) if number else cell for cell, number in both]
     return cells.replace(list(distinct), plain)
-
-
-def _gathered(spans: Sequence[Span], asked: Derived, codes: object) -> pl.Series:
-    texts = [getattr(span, asked.part) or None for span in spans]
-    return pl.Series(asked.name, texts, pl.String).gather(codes)  # type: ignore[arg-type]
 
 
 # Columns of a release as numbers and dates, for formats that have types.
