@@ -39,16 +39,8 @@ class CodedTable(Table):
         dtypes: Mapping[str, pl.DataType],
         blanks: Mapping[str, Blank],
     ) -> None:
-        known = {
-            "_columns": dict(columns),
-            "names": list(columns),
-            "_records": records,
-            "_room": room,
-            "_dtypes": dtypes,
-            "_blanks": blanks,
-        }
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(_columns=dict(columns), names=list(columns), _records=records)
+        vars(self).update(_room=room, _dtypes=dtypes, _blanks=blanks)
 
     _records: int
     _room: Room

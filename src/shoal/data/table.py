@@ -244,9 +244,7 @@ class RepeatedTable(Table):
     """
 
     def __init__(self, rows: Table, row_of: np.ndarray) -> None:
-        known = {"_columns": {}, "names": rows.names, "_rows": rows, "_row_of": row_of}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(_columns={}, names=rows.names, _rows=rows, _row_of=row_of)
 
     _rows: Table
     _row_of: np.ndarray
