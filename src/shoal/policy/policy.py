@@ -470,8 +470,7 @@ class Policy(Figures):
     @property
     def no_values(self) -> frozenset[str]:
         """The texts for no value, as sensitive values are compared."""
-        none = (*self.model.missing_texts, self.model.render.suppressed)
-        return frozenset(map(same_value, none))
+        return frozenset(map(same_value, self.model.no_names))
 
 
 PolicyLike: TypeAlias = Policy | str | Path | Json
