@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import getitem
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +150,7 @@ class ShownColumn:
 
 def as_is(column: Column, cells: pl.Series) -> ShownColumn:
     """A column that shows what the original holds."""
-    return ShownColumn(column.name, cells, partial(getitem, column.codes))
+    return ShownColumn(column.name, cells, column.codes.__getitem__)
 
 
 def hidden_where(
