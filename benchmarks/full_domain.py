@@ -27,7 +27,7 @@ import shoal
 from shoal.data.classes import Classes
 from shoal.data.partition import Matrix
 from shoal.data.table import Table
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bound_table
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.methods.full_domain import FullDomain
@@ -172,9 +172,7 @@ def _given(frame: pl.DataFrame, hierarchies: dict[str, Path]) -> Given:
     }
     promises = [{"model": "k-anonymity", "k": 5}]
     policy = shoal.Policy.from_dict({"version": 1, "attributes": attributes, "promises": promises})
-    fitting, found = bind(Table(frame), policy)
-    assert fitting is not None, found
-    matrix, whole_table = fitting.method_input()
+    matrix, whole_table = bound_table(Table(frame), policy).method_input()
     return Given(matrix, BoundPromises(policy.build_promises(), whole_table))
 
 

@@ -23,7 +23,7 @@ import polars as pl
 from shoal import Policy
 from shoal.connectors.frames import table_of
 from shoal.data.partition import Matrix
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bound_table
 from shoal.privacy.promises import BoundPromises
 
 
@@ -40,9 +40,7 @@ class Problem:
 
 
 def problem(frame: pl.DataFrame, policy: Policy) -> Problem:
-    bound, findings = bind(table_of(frame), policy)
-    if bound is None:
-        raise SystemExit("\n".join(map(str, findings)))
+    bound = bound_table(table_of(frame), policy)
     matrix, whole_table = bound.method_input()
     return Problem(
         matrix, BoundPromises(policy.build_promises(), whole_table), bound.problem.policy

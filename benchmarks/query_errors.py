@@ -12,7 +12,7 @@ import polars as pl
 from shoal.auditor.measure import ATTRIBUTES, QUERIES, SANITY, VALUES, People, group_query_error
 from shoal.data.partition import Partition
 from shoal.data.table import Table
-from shoal.policy.binding.table import bind
+from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 
@@ -52,10 +52,7 @@ def _errors(frame: pl.DataFrame, method: str, more: dict[str, Any], l: int) -> t
     del policy["attributes"]["income"]
     asked = {"name": method, **more} | ({"l": l} if method == "anatomy" else {})
     whole = Policy.from_dict({**policy, "promises": [promise], "method": asked})
-    bound, findings = bind(Table(frame), whole)
-    if bound is None:
-        raise SystemExit("\n".join(map(str, findings)))
-    matrix, everybody = bound.method_input()
+    matrix, everybody = bound_table(Table(frame), whole).method_input()
     promises = BoundPromises(whole.build_promises(), everybody)
     codes = everybody.sensitive[SENSITIVE].codes
     people = People([matrix.codes[:, j].astype(float) for j in range(matrix.attributes)], codes)

@@ -144,10 +144,7 @@ def _space(policy: dict[str, Any]) -> tuple[Any, np.ndarray]:
     from shoal.policy.policy import Policy
 
     frame = adult.complete().select(*policy["attributes"]).with_columns(pl.all().cast(pl.String))
-    problem, findings = bind_stream(frame.columns, Policy.from_dict(policy))
-    if problem is None:
-        raise SystemExit("\n".join(findings))
-    space = Space.of(problem.schema)
+    space = Space.of(bind_stream(frame.columns, Policy.from_dict(policy)).schema)
     values, wrong = space.encode(frame)
     if wrong:
         raise SystemExit(f"{len(wrong)} records don't fit")

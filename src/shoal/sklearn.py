@@ -25,10 +25,9 @@ from shoal.policy.from_columns import (
     Names,
     NamesOrSettings,
     Settings,
-    changed,
     knowing_its_keywords,
-    policy_of_words,
     words_of_call,
+    words_of_frame,
 )
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
@@ -116,10 +115,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         own = ("policy", "suppression", "numbers")
         words = {name: value for name, value in self.get_params().items() if name not in own}
         if self.policy is None:
-            policy = policy_of_words(Policy.from_dict, X, words)
+            policy = Policy.of_words(words_of_frame(X, words))
         else:
             beside = {name: words[name] for name in BESIDE}
-            policy = changed(Policy.of(self.policy), words_of_call(beside))
+            policy = Policy.of(self.policy).changed(words_of_call(beside))
         self.policy_ = _recoding_all_alike(policy, self.suppression)
         release = publication(X, self.policy_, NOTHING_ELSE, {})
         warn_of(release.certificate, once=True)

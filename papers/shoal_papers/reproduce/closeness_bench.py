@@ -24,8 +24,8 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.partition import Matrix, Partition
 from shoal.data.table import Table
-from shoal.errors import InputError, PromiseError
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.errors import PromiseError
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.recoding.recode import recode
@@ -119,12 +119,9 @@ class ClosenessBench:
 
     @cached_property
     def _bound(self) -> BoundTable:
-        bound, findings = bind(
+        return bound_table(
             self.table, self._policy({"method": "mdav", "parameters": "", "k": 2, "t": 1.0})
         )
-        if bound is None:
-            raise InputError.from_findings(findings)
-        return bound
 
     @cached_property
     def _input(self) -> tuple[Matrix, Classes]:

@@ -20,8 +20,8 @@ import polars as pl
 
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
-from shoal.errors import InputError, PromiseError
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.errors import PromiseError
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
@@ -78,10 +78,7 @@ class JointBench:
 
     @cached_property
     def _bound(self) -> BoundTable:
-        bound, findings = bind(self.table, policy_of({"k": 2, "t": 1.0, "asked": "marginal"}))
-        if bound is None:
-            raise InputError.from_findings(findings)
-        return bound
+        return bound_table(self.table, policy_of({"k": 2, "t": 1.0, "asked": "marginal"}))
 
     @cached_property
     def _values(self) -> tuple[np.ndarray, np.ndarray]:

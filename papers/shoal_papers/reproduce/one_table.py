@@ -24,8 +24,8 @@ from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.errors import InputError, PromiseError
-from shoal.policy.binding.table import bind
+from shoal.errors import PromiseError
+from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
@@ -68,9 +68,7 @@ class OneTable:
 
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:
-        bound, findings = bind(self.table, self.policy)
-        if bound is None:
-            raise InputError.from_findings(findings)
+        bound = bound_table(self.table, self.policy)
         return bound.schema, bound.encoded
 
     @cached_property

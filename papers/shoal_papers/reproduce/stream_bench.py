@@ -23,8 +23,8 @@ import polars as pl
 import yaml
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import Tree
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.hierarchies.tree import Tree
 from shoal.data.option import build
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema
 from shoal.data.stream import KINDS, Arrivals, Space

@@ -23,7 +23,7 @@ from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings, population_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked, linked_warnings, read_linked
-from shoal.policy.binding.table import bind, bind_attributes
+from shoal.policy.binding.table import bind_attributes, bound_table
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
 from shoal.policy.linked import link_findings
@@ -184,7 +184,11 @@ class _PolicyWithTable:
         if any(one.message.startswith("column") for one in findings):
             named = [n for n in self.table.names if n in self.policy.model.attributes]
             columns = ((name, self.table.column(name)) for name in named)
-            return [*findings, *_plain(bind_attributes(columns, self.policy)[1])]
+            try:
+                bind_attributes(columns, self.policy)
+            except InputError as wrong:
+                findings += _plain(wrong.found)
+            return findings
         rest = self._sound_part(findings)
         while rest is not None:
             findings += rest._bound_findings()
@@ -204,9 +208,10 @@ class _PolicyWithTable:
     def _bound_findings(self) -> list[AttributeFinding]:
         """What binding shows, and whether one class of all records keeps the promises."""
         assert self.table is not None
-        bound, wrong = bind(self.table, self.policy)
-        if bound is None:
-            return _plain(wrong)
+        try:
+            bound = bound_table(self.table, self.policy)
+        except InputError as wrong:
+            return _plain(wrong.found)
         _, whole_table = bound.method_input()
         people = {name: len(codes) for name, codes in bound.populations.items()}
         findings = infeasible_promises(self.policy.build_promises(), whole_table, people)
@@ -262,10 +267,12 @@ def _table_findings(tables: PolicyTables) -> list[AttributeFinding]:
     return findings
 
 
-def _plain(findings: Sequence[AttributeFinding | str]) -> list[AttributeFinding]:
+def _plain(findings: Sequence[object]) -> list[AttributeFinding]:
     """Messages as findings about the policy; findings as they are."""
     return [
-        AttributeFinding(Fault.POLICY, "", 1, one) if isinstance(one, str) else one
+        one
+        if isinstance(one, AttributeFinding)
+        else AttributeFinding(Fault.POLICY, "", 1, str(one))
         for one in findings
     ]
 

@@ -11,7 +11,7 @@ from shoal.data.option import Parameter, build, method_as_written, parameters_of
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import attributes_with_means
-from shoal.policy.from_columns import changed, require_no_data
+from shoal.policy.from_columns import require_no_data
 from shoal.policy.linked import DEFAULT_METHOD as DEFAULT_OF_LINKED
 from shoal.policy.linked import usual_method
 from shoal.policy.model import PolicyModel
@@ -111,7 +111,7 @@ def proposed_methods(policy: Policy) -> list[Policy]:
         *OTHERS,
     ]
     found = {_identity(policy): policy}
-    for other in (changed(policy, {"method": text}) for text in wanted):
+    for other in (policy.changed({"method": text}) for text in wanted):
         if len(found) < MOST_PROPOSED:
             found.setdefault(_identity(other), other)
     return list(found.values())
@@ -154,7 +154,7 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> tuple[list[Policy]
     findings: list[str] = []
     for asked in methods:
         try:
-            chosen = changed(policy, {"method": asked})
+            chosen = policy.changed({"method": asked})
         except InputError as unfit:
             if (named := _known(asked, verb_of(policy.model))) is None:
                 findings += unfit.said

@@ -24,7 +24,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.table import bound_table
 from shoal.policy.consistency import quoted
-from shoal.policy.from_columns import listed, policy_of_frame, require_text
+from shoal.policy.from_columns import listed, require_text, words_of_table
 from shoal.policy.loading import read_options
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells, in_order
@@ -112,9 +112,8 @@ def _tried(
     written: as it was read.
     """
     if policy is None:
-        asked = policy_of_frame(
-            Policy.from_dict, table, {}, {"quasi": list(quasi), "k": k, "other": "drop"}
-        )
+        words = words_of_table(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
+        asked = Policy.of_words(words)
     else:
         asked = policy.without_subject()
         table = asked.tables.original_table(written)

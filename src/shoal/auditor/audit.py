@@ -141,8 +141,12 @@ def bound_with_original(
 
     trace: (n,) the original's row behind each published one.
     """
-    problem, unbound = bind_original(original, policy)
-    findings: list[Any] = [f"original: {finding}" for finding in unbound]
+    _ = policy.tables.populations  # what is wrong with these is not the original's
+    findings: list[Any] = []
+    try:
+        problem = bind_original(original, policy)
+    except InputError as unbound:
+        findings += [f"original: {finding}" for finding in unbound.found]
     findings += check_columns(released.names, policy.tables, released=True)
     if original.records != released.records:
         findings.append(
@@ -154,8 +158,7 @@ def bound_with_original(
             "trace: does not name each row of the original once; give the trace that was written"
             " with the release"
         )
-    if problem is None or findings:
-        raise InputError.from_findings(findings)
+    InputError.raise_for(findings)
     encoded, wrong = encode(original, problem.schema)
     if encoded is None or wrong:
         raise InputError.from_findings([f"original: {finding}" for finding in wrong])

@@ -71,7 +71,7 @@ def audit_stream(
     progress("checking the trace")
     traced = TracedRelease(shown, trace, measured.release.columns, problem, truth)
     faults |= certificate["faults"] | broken_rules(traced)
-    if reference is None and bind_stream(source.names, policy)[0] is None:
+    if reference is None and not _binds(source.names, policy):
         # it had one that is not at hand, whose domains decide what a cluster loses
         faults = {rule: count for rule, count in faults.items() if rule not in OF_REUSE}
     if not any(faults.values()) and names_other_people(traced):
@@ -82,6 +82,15 @@ def audit_stream(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}
     )
     return AuditResult(certificate, measured.held, problem, truth)
+
+
+def _binds(names: list[str], policy: Policy) -> bool:
+    """Whether a stream of these columns needs no reference."""
+    try:
+        bind_stream(names, policy)
+    except InputError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -342,7 +342,7 @@ def _encoded(
     attribute: Attribute, column: Column, schema: Schema, room: Room
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     # a text that looks like one for a missing value is missing, too
-    none = {same_value(cell) for cell in (*schema.missing_values, schema.render.suppressed)}
+    none = {*same_values(schema.no_names)}
     missing = same_texts(column.texts).is_in(sorted(none)).to_numpy()
     keys, distance, unfit = _keys(attribute, column)
     spelled = same_values(attribute.order or ())

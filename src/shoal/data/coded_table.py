@@ -35,24 +35,16 @@ class CodedTable(Table):
         columns: Mapping[str, Column],
         records: int,
         room: Room,
-        dtypes: Mapping[str, pl.DataType] | None = None,
-        blanks: Mapping[str, Blank] | None = None,
+        dtypes: Mapping[str, pl.DataType],
+        blanks: Mapping[str, Blank],
     ) -> None:
-        known = {
-            "_columns": dict(columns),
-            "names": list(columns),
-            "_records": records,
-            "_room": room,
-            "_dtypes": dict(dtypes or {}),
-            "_blanks": dict(blanks or {}),
-        }
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(_columns=dict(columns), names=list(columns), _records=records)
+        vars(self).update(_room=room, _dtypes=dtypes, _blanks=blanks)
 
     _records: int
     _room: Room
-    _dtypes: dict[str, pl.DataType]
-    _blanks: dict[str, Blank]
+    _dtypes: Mapping[str, pl.DataType]
+    _blanks: Mapping[str, Blank]
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -158,7 +150,7 @@ class ShownColumn:
 
 def as_is(column: Column, cells: pl.Series) -> ShownColumn:
     """A column that shows what the original holds."""
-    return ShownColumn(column.name, cells, partial(_of_block, column.codes))
+    return ShownColumn(column.name, cells, column.codes.__getitem__)
 
 
 def hidden_where(
@@ -291,10 +283,6 @@ def _of_places(
 
 # What `ShownColumn.codes` are made of: functions with names, so that other processes can be given
 # them, and the arrays that they look into.
-
-
-def _of_block(codes: np.ndarray, rows: Rows) -> np.ndarray:
-    return codes[rows]
 
 
 def _looked_up(cell: np.ndarray, places: tuple[np.ndarray, ...], rows: Rows) -> np.ndarray:

@@ -1,7 +1,8 @@
 """What a method of re-publication may know of earlier releases, and what it answers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -71,12 +72,8 @@ class PanelChange:
     founded: np.ndarray
 
 
-class TablePartition(Protocol):
-    """Finds classes by a method for tables. promises: as in `Partitioner.partition`."""
-
-    def __call__(
-        self, method: str, matrix: Matrix, promises: Any, rng: np.random.Generator
-    ) -> Partition: ...
+TablePartition = Callable[[str, Matrix, Any, np.random.Generator], Partition]
+"""Finds classes by a method for tables: its name, the matrix, the promises and the random draws."""
 
 
 def no_table_methods(

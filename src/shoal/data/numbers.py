@@ -151,7 +151,7 @@ LEAST_DECIMAL = 324
 """The place of the last decimal that a float has."""
 
 
-def observed_domain(column: Column, step: float | None = None) -> tuple[float, float] | None:
+def observed_domain(column: Column, step: float | None) -> tuple[float, float] | None:
     """Least and greatest number of a column, moved outward to multiples of a step if there is one;
     None where it has none.
     """
@@ -212,7 +212,7 @@ THOUSANDS = (".", ",", *"".join(_ALIKE))
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ISO_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _CLOCK = re.compile(r"%-?[HIMSfpcXT]")
-_BINS = Render(intervals="[{lo}, {hi})")
+BINS = Render(intervals="[{lo}, {hi})")
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ class PublishedNumbers:
         """render: how intervals are written; None for a column of plain numbers."""
         number = rf"(\s*)({notation.number})(\s*)"
         patterns = [number]
-        for form in [] if render is None else [render, _BINS]:
+        for form in [] if render is None else [render, BINS]:
             head, middle, tail = map(re.escape, form.parts)
             end = f"({notation.number})"
             rest = rf"{head}\s*){end}(\s*{middle}\s*){end}(\s*{tail})"

@@ -244,15 +244,8 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     kind = parameter.kind
     if kind is bool:
         value = _as_bool(value)
-    elif kind is int:
-        value = _as_int(value)
-    elif kind is float:
-        if not _may_be_number(value):
-            raise ValueError("must be a number")
-        try:
-            value = float(value)
-        except ValueError:
-            raise ValueError("must be a number") from None
+    elif kind in (int, float):
+        value = _as_number(kind, value)
     elif kind is str and not isinstance(value, str):
         raise ValueError("must be text")
     elif kind is tuple:
@@ -284,19 +277,16 @@ def _as_bool(value: Any) -> bool:
     raise ValueError("must be true or false")
 
 
-def _may_be_number(value: Any) -> bool:
-    return isinstance(value, (Real, Decimal, str)) and not isinstance(value, bool)
-
-
-def _as_int(value: Any) -> int:
-    if not _may_be_number(value):
-        raise ValueError("must be a whole number")
+def _as_number(kind: type, value: Any) -> Any:
+    unfit = ValueError(f"must be a {'whole ' if kind is int else ''}number")
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal | str):
+        raise unfit
     try:
-        number = int(value)
+        number = kind(value)
     except (ValueError, OverflowError):
-        raise ValueError("must be a whole number") from None
-    if not isinstance(value, str) and number != value:
-        raise ValueError("must be a whole number")
+        raise unfit from None
+    if kind is int and not isinstance(value, str) and number != value:
+        raise unfit
     return number
 
 

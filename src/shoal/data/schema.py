@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.hierarchy import Hierarchy, codes_among
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.table import places_in
 
 
 class Role(StrEnum):
@@ -95,7 +96,7 @@ class Attribute:
     def places(self, texts: pl.Series | Sequence[str]) -> np.ndarray:
         """(n,) float64, the leaf or the place in the order of each text, NaN for none."""
         tree, order = self.hierarchy, self.order or ()
-        codes = codes_among(order, texts) if tree is None else tree.leaf_codes(texts)
+        codes = places_in(order, texts) if tree is None else tree.leaf_codes(texts)
         return np.where(codes < 0, np.nan, codes)
 
 

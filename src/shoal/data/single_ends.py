@@ -34,13 +34,8 @@ def single_ends(release: Release, truth: Truth) -> dict[str, Ends]:
     return {
         encoded.attribute.name: _ends(published, truth.values(encoded), release.classes)
         for published, encoded in zip(release.columns, truth.encoded.attributes, strict=True)
-        if _has_intervals(encoded)
+        if encoded.attribute.kind is Kind.NUMBER and encoded.attribute.hierarchy is None
     }
-
-
-def _has_intervals(encoded: EncodedAttribute) -> bool:
-    attribute = encoded.attribute
-    return attribute.kind is Kind.NUMBER and attribute.hierarchy is None
 
 
 def shares_of_ends(parts: Sequence[Mapping[str, Ends]]) -> dict[str, float]:

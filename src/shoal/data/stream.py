@@ -271,9 +271,7 @@ class Space:
             if not unfit.any():  # and so none is missing: the usual case
                 values[:, j] = column
                 continue
-            missing = text.is_in(
-                [*self.schema.missing_values, self.schema.render.suppressed]
-            ).to_numpy()
+            missing = text.is_in(self.schema.no_names).to_numpy()
             for row in np.flatnonzero(unfit & ~missing):
                 wrong.setdefault(int(row), f"attribute '{attribute.name}': {why(int(row))}")
             if missing.any():

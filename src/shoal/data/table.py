@@ -244,9 +244,7 @@ class RepeatedTable(Table):
     """
 
     def __init__(self, rows: Table, row_of: np.ndarray) -> None:
-        known = {"_columns": {}, "names": rows.names, "_rows": rows, "_row_of": row_of}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(_columns={}, names=rows.names, _rows=rows, _row_of=row_of)
 
     _rows: Table
     _row_of: np.ndarray
@@ -324,12 +322,15 @@ def _encode_many(text: pl.Series, hashes: np.ndarray, was_number: bool) -> Colum
     return Column(text.name, codes, cells, was_number) if is_exact else None
 
 
-def places_in(texts: pl.Series, asked: pl.Series) -> np.ndarray:
-    """(asked,) int64, the place of each among these distinct texts, or -1."""
-    if texts.equals(asked):
-        return np.arange(len(asked))
-    places = asked.cast(pl.Enum(texts), strict=False).to_physical()
-    return places.cast(pl.Int64).fill_null(-1).to_numpy()
+def places_in(
+    texts: pl.Series | Sequence[str], asked: pl.Series | np.ndarray | Sequence[str]
+) -> np.ndarray:
+    """(asked,) int32, the place of each among these distinct texts, -1 where it is none of them."""
+    given = asked if isinstance(asked, pl.Series) else pl.Series(list(asked), dtype=pl.String)
+    if isinstance(texts, pl.Series) and texts.equals(given):
+        return np.arange(len(given), dtype=np.int32)
+    places = given.cast(pl.String).cast(pl.Enum(texts), strict=False).to_physical().cast(pl.Int32)
+    return (places.fill_null(-1) if places.null_count() else places).to_numpy()
 
 
 def _encode_few(text: pl.Series, was_number: bool) -> Column:

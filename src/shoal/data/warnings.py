@@ -56,21 +56,12 @@ OF_CELLS = (
 NOTE, OPEN, GRAVE = SEVERITIES = ("note", "open", "grave")
 """For the reader to know; for somebody to decide; a release with it is not shown as green."""
 
-_BY_CODE = {
-    EMPTY_ROWS: NOTE,
-    FIELDS_DROPPED: NOTE,
-    HIDDEN_ROWS: NOTE,
-    NAN_MISSING: NOTE,
-    READ_AS_TEXT: NOTE,
-    WRITTEN_ALIKE: NOTE,
-    TOGETHER_BELOW: GRAVE,
-    ALL_SUPPRESSED: GRAVE,
-    PLAIN_NAMES_PEOPLE: GRAVE,
-    PRESENCE_DISCLOSED: GRAVE,
-    ROWS_LINKED: GRAVE,
-    HOUSEHOLD_JOINED: GRAVE,
-    LEDGER_UNJUDGED: GRAVE,
-}
+_NOTES = (EMPTY_ROWS, FIELDS_DROPPED, HIDDEN_ROWS, NAN_MISSING, READ_AS_TEXT, WRITTEN_ALIKE)
+_GRAVE = (
+    *(TOGETHER_BELOW, ALL_SUPPRESSED, PLAIN_NAMES_PEOPLE, PRESENCE_DISCLOSED, ROWS_LINKED),
+    *(HOUSEHOLD_JOINED, LEDGER_UNJUDGED),
+)
+_BY_CODE = dict.fromkeys(_NOTES, NOTE) | dict.fromkeys(_GRAVE, GRAVE)
 
 
 def assumes_people(stated: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ from shoal.data.regular_files import Json
 from shoal.data.schema import Kind, Taxonomy
 from shoal.data.table import Column
 from shoal.policy.consistency import open_questions
-from shoal.policy.model import AttributePolicy, MethodPolicy, _Strict
+from shoal.policy.model import AttributePolicy, MethodPolicy, _Strict, setting
 
 DEFAULT_METHOD = "party-tds"
 SUBCOMMANDS = ("init", "run")  # of `shoal party`; no party can have such a name
@@ -28,8 +28,8 @@ class FusedAttribute(AttributePolicy):
     """An attribute as in a policy; for a number also the step of its public grid."""
 
     role: Literal["quasi", "plain", "drop"]
-    grid: float | None = Field(
-        None, gt=0, description="Step of the public grid that a number is split on; 1 by default."
+    grid: float | None = setting(
+        "Step of the public grid that a number is split on; 1 by default.", gt=0
     )
 
 
@@ -46,9 +46,7 @@ class PartyModel(_Strict):
     name: str
     table: str | None = None
     address: str | None = None
-    certificate: str | None = Field(
-        None, description="The party's public part, made by 'shoal party init NAME'."
-    )
+    certificate: str | None = setting("The party's public part, made by 'shoal party init NAME'.")
     attributes: dict[str, FusedAttribute]
 
 
@@ -66,12 +64,10 @@ class JoiningModel(_Strict):
     """How people in common are found."""
 
     name: Literal["masked", "keyed"] = "masked"
-    helper_is_trusted: bool = Field(
+    helper_is_trusted: bool = setting(
+        "Needed for 'keyed': the helper sees how many people two tables share, and together"
+        " with one owner all ids.",
         False,
-        description=(
-            "Needed for 'keyed': the helper sees how many people two tables share, and together"
-            " with one owner all ids."
-        ),
     )
 
 
@@ -79,8 +75,8 @@ class MaximumModel(_Strict):
     """How the winner of a round is found."""
 
     name: Literal["mpyc", "clear"] = "mpyc"
-    scores_may_be_seen: bool = Field(
-        False, description="Needed for 'clear', which shows every bid to every party."
+    scores_may_be_seen: bool = setting(
+        "Needed for 'clear', which shows every bid to every party.", False
     )
 
 
@@ -88,12 +84,9 @@ class SensitiveModel(_Strict):
     """An owner's attribute whose values the others don't see before the rounds end."""
 
     attribute: str
-    l: int = Field(ge=2, description="Fewest different values in a group.")
-    veto: Literal["seen"] | None = Field(
-        None,
-        description=(
-            "Needed: the owner sees one level more of what it refuses, the others that it refused."
-        ),
+    l: int = setting("Fewest different values in a group.", ..., ge=2)
+    veto: Literal["seen"] | None = setting(
+        "Needed: the owner sees one level more of what it refuses, the others that it refused."
     )
 
 
@@ -109,17 +102,14 @@ class AgreementModel(_Strict):
     method: MethodPolicy = Field(default_factory=lambda: {"name": DEFAULT_METHOD})
     joining: JoiningModel = Field(default_factory=lambda: JoiningModel.model_validate({}))
     maximum: MaximumModel = Field(default_factory=lambda: MaximumModel.model_validate({}))
-    minimum: int | None = Field(
-        None, ge=2, description="Fewest people in common; below it the run ends."
-    )
+    minimum: int | None = setting("Fewest people in common; below it the run ends.", ge=2)
     seed: int = Field(0, ge=0, lt=2**63)
-    before: str | None = Field(
-        None,
+    before: str | None = setting(
+        "The ledger of earlier fusions that this one continues: its hash, or 'start'.",
         pattern="^(start|[0-9a-f]{64})$",
-        description="The ledger of earlier fusions that this one continues: its hash, or 'start'.",
     )
-    sensitive: SensitiveModel | None = Field(
-        None, description="An attribute whose owner refuses groups with too few of its values."
+    sensitive: SensitiveModel | None = setting(
+        "An attribute whose owner refuses groups with too few of its values."
     )
 
     @property

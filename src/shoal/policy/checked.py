@@ -35,11 +35,7 @@ def checked(
 
 
 def findings_in(
-    invalid: ValidationError,
-    content: Any,
-    model: type[BaseModel],
-    what: str = "policy",
-    keys: str = POLICY_KEYS,
+    invalid: ValidationError, content: Any, model: type[BaseModel], what: str, keys: str
 ) -> list[str]:
     """Every finding of the checker (model) in our words: where, what, and what to do about it.
 

@@ -37,15 +37,7 @@ MEASURES = {
     "membership": "membership",
     "homogeneous": "homogeneity",
 }
-BY_ATTRIBUTE = (
-    "alone",
-    "inference_gain",
-    "certain",
-    "lifted",
-    "excluded",
-    "certain_after",
-    "homogeneous",
-)
+BY_ATTRIBUTE = "alone inference_gain certain lifted excluded certain_after homogeneous".split()
 
 
 def contradictions(model: PolicyModel) -> Iterator[str]:

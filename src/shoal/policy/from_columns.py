@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import cache, wraps
 from inspect import CO_VARKEYWORDS, isfunction, signature
-from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -126,28 +126,22 @@ BESIDE = ("k", "method", "seed", "read", "missing_values")
 """Words that change a policy which they stand beside."""
 
 
-class ChangedPolicy(Protocol):
-    """What the words of a call change in a policy."""
+class Words(NamedTuple):
+    """What the words of a call say of a table.
 
-    def with_k(self, k: int) -> Self: ...
-    def with_method(
-        self, name: str | NamedMethod | None, parameters: Mapping[str, Any]
-    ) -> Self: ...
-    def with_seed(self, seed: int) -> Self: ...
-    def with_missing_values(self, texts: Sequence[str]) -> Self: ...
-    def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Self: ...
+    content: the policy, but for its method. method: as it was given. misnamed: findings about names
+    that don't match the columns, which are told last.
+    """
 
-
-P = TypeVar("P", bound=ChangedPolicy)
-Make = Callable[[Mapping[str, Any]], P]
+    content: Json
+    method: Any
+    misnamed: list[str]
 
 
-def policy_of_words(
-    make: Make[P], frame: Frame, columns: Mapping[str, Any], verb: str = "publish"
-) -> P:
-    """The policy that the words of a call say of a frame; raises InputError with every finding.
+def words_of_frame(frame: Frame, columns: Mapping[str, Any], verb: str = "publish") -> Words:
+    """What the words of a call say of a frame; raises InputError with every finding.
 
-    make: gives the policy of a mapping. verb: the call, as findings name it.
+    verb: the call, as findings name it.
     """
     asked = words_of_call(columns)
     if not asked:
@@ -156,7 +150,7 @@ def policy_of_words(
     dropped = frozenset(map(str, listed(asked.get("drop", ()))))
     table = table_of(frame, reading=Reading(dropped=dropped, kept=kept))
     refuse_index(frame, _needed(asked))
-    return policy_of_frame(make, table, ordered_categories(frame), asked, verb)
+    return words_of_table(table, ordered_categories(frame), asked, verb)
 
 
 def _needed(asked: Columns) -> frozenset[str]:
@@ -165,17 +159,12 @@ def _needed(asked: Columns) -> frozenset[str]:
     return frozenset(str(name) for names in needed if names is not None for name in listed(names))
 
 
-def policy_of_frame(
-    make: Make[P],
-    table: Table,
-    orders: Mapping[str, list[str]],
-    asked: Columns,
-    verb: str = "publish",
-) -> P:
-    """The policy; raises InputError with every finding.
+def words_of_table(
+    table: Table, orders: Mapping[str, list[str]], asked: Columns, verb: str = "publish"
+) -> Words:
+    """What the words say of a table; raises InputError with every finding.
 
-    make, verb: as for `policy_of_words`. orders: labels of the columns whose categories have an
-    order.
+    orders: labels of the columns whose categories have an order. verb: as for `words_of_frame`.
     """
     given: dict[str, NamesOrSettings] = {
         role: cast("NamesOrSettings", asked.get(role, ()))
@@ -189,7 +178,7 @@ def policy_of_frame(
     _check(asked, given_names, table.names, verb)
     named = roles.pop("quasi")
     attributes: dict[str, dict[str, Any]] = {}
-    said, missing = _said_of_reading(asked), _texts_of(asked.get("missing_values", ()))
+    said, missing = said_of_reading(asked), texts_of(asked.get("missing_values", ()))
     if missing:
         table = _with_values_alone(table, missing)
     columns, read = _as_read([*named, *settings], table, said)
@@ -213,26 +202,8 @@ def policy_of_frame(
     content |= {"read": read} if read else {}
     content |= {"missing_values": list(dict.fromkeys(["", *missing]))} if missing else {}
     content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
-    policy = changed(make(content), {"method": asked.get("method")})
-    _check_names(table.names, given_names, asked.get("other"), verb)
-    return policy
-
-
-def changed(policy: P, asked: Columns) -> P:
-    """The policy with another k, method, seed or reading, or more signs for no value, where some
-    are named; raises InputError.
-    """
-    k, method, seed = asked.get("k"), asked.get("method"), asked.get("seed")
-    if k is not None:
-        policy = policy.with_k(k)
-    if method is not None:
-        require_no_data("method", method)
-        given = dict(method) if isinstance(method, Mapping) else {"name": method}
-        policy = policy.with_method(given.pop("name", None), given)
-    policy = policy if seed is None else policy.with_seed(seed)
-    if missing := _texts_of(asked.get("missing_values", ())):
-        policy = policy.with_missing_values(missing)
-    return policy.with_files(_said_of_reading(asked), {})
+    misnamed = _misnamed(table.names, given_names, asked.get("other"), verb)
+    return Words(content, asked.get("method"), misnamed)
 
 
 def words_of_reading(read: Any) -> Columns:
@@ -243,7 +214,7 @@ def words_of_reading(read: Any) -> Columns:
     return cast("Columns", given_words(given))
 
 
-def _said_of_reading(asked: Columns) -> Json:
+def said_of_reading(asked: Columns) -> Json:
     return read_options(asked.get("read")).model_dump(exclude_unset=True)
 
 
@@ -261,7 +232,7 @@ def _check(asked: Columns, named: Sequence[str], names: Sequence[str], verb: str
         findings.append(f"{verb}: l and t are about sensitive columns; name one as 'sensitive'")
     label = asked.get("label")
     if label is not None and label not in names:
-        _check_names(names, [*named, label], "drop", verb)
+        InputError.raise_for(_misnamed(names, [*named, label], "drop", verb))
     if label is not None and label not in named and asked.get("other") != "plain":
         what = "is dropped" if asked.get("other") == "drop" else "has no role"
         findings.append(f"{verb}: the label, '{label}', {what}; name it in plain=, too")
@@ -279,8 +250,10 @@ def require_text(verb: str, named: Iterable[object]) -> None:
         )
 
 
-def _check_names(names: Sequence[str], given: Sequence[str], other: str | None, verb: str) -> None:
-    """Raises InputError where columns and names don't match, in the words of the call."""
+def _misnamed(
+    names: Sequence[str], given: Sequence[str], other: str | None, verb: str
+) -> list[str]:
+    """Where columns and names don't match, in the words of the call."""
     absent = [name for name in given if name not in names]
     unnamed = [] if other is not None else [name for name in names if name not in given]
     findings = []
@@ -297,7 +270,7 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None, 
             f"{verb}: no role is given to {quoted(unnamed)}; name each as quasi, sensitive, plain,"
             " drop or subject, or say other='drop' or other='plain'"
         )
-    InputError.raise_for(findings)
+    return findings
 
 
 def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
@@ -321,7 +294,7 @@ def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
 # What a column says of itself
 
 
-def _texts_of(values: Names) -> list[str]:
+def texts_of(values: Names) -> list[str]:
     """What stands for no value, as cells hold it."""
     return with_decimals(map(str, listed(values)))
 

@@ -15,9 +15,9 @@ import polars as pl
 from shoal.connectors.frames import table_of
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import Tree
 from shoal.data.hierarchies.paths import values_without_leaf
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.hierarchies.tree import Tree
 from shoal.data.table import Column, as_text
 from shoal.errors import InputError
 from shoal.policy import registry

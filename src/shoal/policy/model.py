@@ -39,6 +39,11 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def setting(help: str, default: Any = None, **bounds: Any) -> Any:
+    """A key of a file: what it says, and what holds without it, `...` where it must be there."""
+    return Field(default, description=help, **bounds)
+
+
 # The policy's blocks `read` and `write`: how files come in and go out.
 
 
@@ -103,11 +108,11 @@ def _newline(text: str) -> str:
 
 
 class _Options(_Strict):
-    encoding: Annotated[str, AfterValidator(_encoding)] | None = Field(
-        None, description="Python's name of the encoding; UTF-8, or UTF-16 by its mark, if absent."
+    encoding: Annotated[str, AfterValidator(_encoding)] | None = setting(
+        "Python's name of the encoding; UTF-8, or UTF-16 by its mark, if absent."
     )
-    delimiter: Annotated[str, AfterValidator(_delimiter)] | None = Field(
-        None, description="What parts the cells; found if absent."
+    delimiter: Annotated[str, AfterValidator(_delimiter)] | None = setting(
+        "What parts the cells; found if absent."
     )
 
 
@@ -117,31 +122,27 @@ Line = Annotated[int, Field(ge=1, le=10_000)]
 class ReadOptions(_Options):
     """How the files that are read are written; what is absent is found in them."""
 
-    decimal: Literal[".", ","] = Field(".", description="The decimal mark of declared numbers.")
-    thousands: Annotated[str, AfterValidator(_thousands)] | None = Field(
-        None, description="What groups their digits by threes: one of . , ' or a blank."
+    decimal: Literal[".", ","] = setting("The decimal mark of declared numbers.", ".")
+    thousands: Annotated[str, AfterValidator(_thousands)] | None = setting(
+        "What groups their digits by threes: one of . , ' or a blank."
     )
-    dates: Annotated[str, AfterValidator(_dates)] | None = Field(
-        None, description="strptime form of the dates that the maker 'dates' reads; ISO if absent."
+    dates: Annotated[str, AfterValidator(_dates)] | None = setting(
+        "strptime form of the dates that the maker 'dates' reads; ISO if absent."
     )
-    sheet: str | None = Field(None, description="The sheet of a workbook that has several.")
-    header: Line | dict[str, Line] = Field(
+    sheet: str | None = setting("The sheet of a workbook that has several.")
+    header: Line | dict[str, Line] = setting(
+        "The line, or row of a sheet, that names the columns; of linked tables, also by table;"
+        " 1 if absent.",
         1,
-        description=(
-            "The line, or row of a sheet, that names the columns; of linked tables, also by table;"
-            " 1 if absent."
-        ),
     )
-    unpacked: Annotated[str, AfterValidator(_unpacked)] | None = Field(
-        None, description="What a compressed file may unpack to, such as 16GB."
+    unpacked: Annotated[str, AfterValidator(_unpacked)] | None = setting(
+        "What a compressed file may unpack to, such as 16GB."
     )
-    record_lines: int = Field(
-        RECORD_LINES,
-        ge=1,
-        description="Lines of a stream's CSV record at most; beyond, a quote was left open.",
+    record_lines: int = setting(
+        "Lines of a stream's CSV record at most; beyond, a quote was left open.", RECORD_LINES, ge=1
     )
-    partitioner: Literal["murmur2", "crc32"] = Field(
-        "murmur2", description="How producers map keys to a topic's partitions; Java's if absent."
+    partitioner: Literal["murmur2", "crc32"] = setting(
+        "How producers map keys to a topic's partitions; Java's if absent.", "murmur2"
     )
 
     @model_validator(mode="after")
@@ -176,21 +177,20 @@ def header_of(lines: Mapping[str, int], people: str) -> Json:
 class WriteOptions(_Options):
     """How the release is written; what is absent is as in the input."""
 
-    newline: Annotated[str, AfterValidator(_newline)] | None = Field(
-        None, description="How lines end: \\n or \\r\\n."
+    newline: Annotated[str, AfterValidator(_newline)] | None = setting(
+        "How lines end: \\n or \\r\\n."
     )
-    formulas: Literal["keep", "escape", "refuse"] = Field(
-        "keep", description="What becomes of cells that a spreadsheet would take for formulas."
+    formulas: Literal["keep", "escape", "refuse"] = setting(
+        "What becomes of cells that a spreadsheet would take for formulas.", "keep"
     )
-    numbers: list[Literal["lo", "hi", "mid", "mean"]] = Field(
-        [], description="Columns to add behind each number: its ends, their middle, its mean."
+    numbers: list[Literal["lo", "hi", "mid", "mean"]] = setting(
+        "Columns to add behind each number: its ends, their middle, its mean.", []
     )
-    types: Literal["typed", "text"] | None = Field(
-        None,
-        description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow, SQL.",
+    types: Literal["typed", "text"] | None = setting(
+        "Declared numbers and dates as such, or as text; typed in Parquet, Arrow, SQL."
     )
-    roll: Annotated[str, AfterValidator(_roll)] = Field(
-        "100MB", description="Of a stream's folder: when its next file begins, a size or 'day'."
+    roll: Annotated[str, AfterValidator(_roll)] = setting(
+        "Of a stream's folder: when its next file begins, a size or 'day'.", "100MB"
     )
 
 
@@ -201,22 +201,20 @@ class PersonQuestion(_Strict):
     """The open question who is one person."""
 
     question: Literal["person"]
-    candidates: list[str | list[str]] = Field(
+    candidates: list[str | list[str]] = setting(
+        "Columns that may number people, the likeliest first; several that do together as a list.",
+        ...,
         min_length=1,
-        description=(
-            "Columns that may number people, the likeliest first; several that do together as a"
-            " list."
-        ),
     )
-    text: str | None = Field(None, description="The question in words.")
+    text: str | None = setting("The question in words.")
 
 
 class MissingQuestion(_Strict):
     """The open question whether texts among numbers or dates, or far numbers, mean no value."""
 
     question: Literal["missing"]
-    values: dict[str, int] = Field(min_length=1, description="By text, the cells that hold it.")
-    text: str | None = Field(None, description="The question in words.")
+    values: dict[str, int] = setting("By text, the cells that hold it.", ..., min_length=1)
+    text: str | None = setting("The question in words.")
 
 
 Question = Annotated[PersonQuestion | MissingQuestion, Field(discriminator="question")]
@@ -241,70 +239,50 @@ class AttributePolicy(_Strict):
         "weight",
         "household",
     ]
-    type: Literal["number", "ordinal", "category", "date", "set"] | None = Field(
-        None,
-        description=(
-            "How values relate; by default number where a domain, ordinal where an order is given."
-            " Dates and sets are of linked tables."
-        ),
+    type: Literal["number", "ordinal", "category", "date", "set"] | None = setting(
+        "How values relate; by default number where a domain, ordinal where an order is given."
+        " Dates and sets are of linked tables."
     )
-    distance: Literal["equal", "ordered"] | None = Field(
-        None, description="Of sensitive numbers: equal if they are codes, by default ordered."
+    distance: Literal["equal", "ordered"] | None = setting(
+        "Of sensitive numbers: equal if they are codes, by default ordered."
     )
-    domain: tuple[float, float] | None = Field(
-        None, description="Least and greatest value of a number."
+    domain: tuple[float, float] | None = setting("Least and greatest value of a number.")
+    order: list[str] | str | None = setting(
+        "Labels of an ordinal, least first; or 'frequency' (most frequent first) or 'alphabetical'."
     )
-    order: list[str] | str | None = Field(
-        None,
-        description=(
-            "Labels of an ordinal, least first; or 'frequency' (most frequent first) or"
-            " 'alphabetical'."
-        ),
+    hierarchy: str | Json | None = setting(
+        "An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
     )
-    hierarchy: str | Json | None = Field(
-        None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
+    weight: float = setting(
+        "How much the loss of this attribute matters to the method.", 1.0, gt=0, le=FARTHEST
     )
-    weight: float = Field(
-        1.0,
-        gt=0,
-        le=FARTHEST,
-        description="How much the loss of this attribute matters to the method.",
-    )
-    render: Literal["range", "mean", "both", "median", "mode"] = Field(
+    render: Literal["range", "mean", "both", "median", "mode"] = setting(
+        "What a class publishes: of a number its range, its mean, both, or its median; of a"
+        " number or category its mode.",
         "range",
-        description=(
-            "What a class publishes: of a number its range, its mean, both, or its median; of a"
-            " number or category its mode."
-        ),
     )
-    round: float | None = Field(
-        None, gt=0, le=FARTHEST, description="A number's intervals end at multiples of this."
+    round: float | None = setting(
+        "A number's intervals end at multiples of this.", gt=0, le=FARTHEST
     )
-    pseudonym: Literal["keyed"] | None = Field(
-        None, description="Replace an identifier or a household by a keyed pseudonym."
+    pseudonym: Literal["keyed"] | None = setting(
+        "Replace an identifier or a household by a keyed pseudonym."
     )
-    publish: Literal["rounded"] | None = Field(
-        None,
-        description=(
-            "Of a weight: published in intervals that end at multiples of 'round', which makes it a"
-            " quasi-identifier."
-        ),
+    publish: Literal["rounded"] | None = setting(
+        "Of a weight: published in intervals that end at multiples of 'round', which makes it a"
+        " quasi-identifier."
     )
-    over_time: Literal["any", "fresh", "steady"] | None = Field(
-        None,
-        description=(
-            "Of people who are published again: whether one release says nothing about the value in"
-            " the next (fresh), the value never changes (steady), or either (any, the default)."
-        ),
+    over_time: Literal["any", "fresh", "steady"] | None = setting(
+        "Of people who are published again: whether one release says nothing about the value in"
+        " the next (fresh), the value never changes (steady), or either (any, the default)."
     )
-    separator: Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="What separates the elements of a set in a cell."
+    separator: Annotated[str, Field(min_length=1)] | None = setting(
+        "What separates the elements of a set in a cell."
     )
-    known: KnownRows | None = Field(
-        None, description="Which elements of a set an attacker may know; all if absent."
+    known: KnownRows | None = setting(
+        "Which elements of a set an attacker may know; all if absent."
     )
-    ask: Annotated[str, Field(min_length=1)] | Question | None = Field(
-        None, description="An open question; nothing is published while it is there."
+    ask: Annotated[str, Field(min_length=1)] | Question | None = setting(
+        "An open question; nothing is published while it is there."
     )
 
     @model_serializer(mode="wrap")
@@ -433,41 +411,34 @@ class AttributePolicy(_Strict):
 class RowsPolicy(_Strict):
     """The rows of a table below the people."""
 
-    known: KnownRows = Field(
+    known: KnownRows = setting(
+        "What an attacker may know of a person's rows: all of them, any m of them (a number),"
+        " their count, or none of this.",
         "all",
-        description=(
-            "What an attacker may know of a person's rows: all of them, any m of them (a number),"
-            " their count, or none of this."
-        ),
     )
-    count_known: bool = Field(
-        False, description="With a number: whether how many rows there are is known beside them."
+    count_known: bool = setting(
+        "With a number: whether how many rows there are is known beside them.", False
     )
-    weight: float = Field(
-        1.0, gt=0, le=FARTHEST, description="How much a withheld cell counts as loss."
-    )
-    ordered: bool = Field(
-        False, description="Whether rows are aligned in the order of their dates."
-    )
-    counts: Literal["range", "both"] = Field(
-        "range", description="How a class shows counts of rows: as a span, or with their mean."
+    weight: float = setting("How much a withheld cell counts as loss.", 1.0, gt=0, le=FARTHEST)
+    ordered: bool = setting("Whether rows are aligned in the order of their dates.", False)
+    counts: Literal["range", "both"] = setting(
+        "How a class shows counts of rows: as a span, or with their mean.", "range"
     )
 
 
 class TablePolicy(_Strict):
     """A table whose rows belong to people, or to rows of another such table."""
 
-    parent: dict[str, str] | None = Field(
-        None,
+    parent: dict[str, str] | None = setting(
+        "The table that its rows belong to, and the column that says to which row.",
         min_length=1,
         max_length=1,
-        description="The table that its rows belong to, and the column that says to which row.",
     )
-    key: str | None = Field(None, description="Its column that rows of other tables point to.")
+    key: str | None = setting("Its column that rows of other tables point to.")
     rows: RowsPolicy = Field(default_factory=lambda: RowsPolicy.model_validate({}))
     attributes: dict[str, AttributePolicy] = {}
-    ask: Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="An open question; nothing is published while it is there."
+    ask: Annotated[str, Field(min_length=1)] | None = setting(
+        "An open question; nothing is published while it is there."
     )
 
     @property
@@ -488,15 +459,15 @@ class TablePolicy(_Strict):
 class AnchorPolicy(_Strict):
     """From which day a person's dates count, and how they are moved."""
 
-    first: str = Field(description="TABLE.COLUMN: a person's first day in it is the anchor.")
-    render: Literal["shifted"] = Field(
-        "shifted", description="Dates of a person are moved together, by chance."
+    first: str = setting("TABLE.COLUMN: a person's first day in it is the anchor.", ...)
+    render: Literal["shifted"] = setting(
+        "Dates of a person are moved together, by chance.", "shifted"
     )
-    gaps: Literal["covered", "exact"] = Field(
-        "covered", description="Whether days between dates are published as spans, or as they are."
+    gaps: Literal["covered", "exact"] = setting(
+        "Whether days between dates are published as spans, or as they are.", "covered"
     )
-    keep: Literal["weekday"] | None = Field(
-        None, description="What a moved date keeps; the day of the week is then a quasi-identifier."
+    keep: Literal["weekday"] | None = setting(
+        "What a moved date keeps; the day of the week is then a quasi-identifier."
     )
 
 
@@ -519,17 +490,15 @@ class RenderPolicy(_Strict):
 class PopulationPolicy(_Strict):
     """The people whom the table was drawn from: a table of them, frequencies, or a fraction."""
 
-    table: str | None = Field(None, description="A table of the population, a row a person.")
-    frequencies: str | None = Field(
-        None, description="A table of quasi-identifiers and how frequent each combination is."
+    table: str | None = setting("A table of the population, a row a person.")
+    frequencies: str | None = setting(
+        "A table of quasi-identifiers and how frequent each combination is."
     )
-    column: str | None = Field(None, description="Its column of relative frequencies.")
-    people: int | None = Field(None, gt=0, description="People of the population, for frequencies.")
-    fraction: float | None = Field(
-        None, gt=0, le=1, description="The table's share of the population."
-    )
-    estimator: Literal["pitman", "zayatz", "snb"] | None = Field(
-        None, description="How unique people of the population are estimated, for a fraction."
+    column: str | None = setting("Its column of relative frequencies.")
+    people: int | None = setting("People of the population, for frequencies.", gt=0)
+    fraction: float | None = setting("The table's share of the population.", gt=0, le=1)
+    estimator: Literal["pitman", "zayatz", "snb"] | None = setting(
+        "How unique people of the population are estimated, for a fraction."
     )
 
     @model_validator(mode="after")
@@ -560,61 +529,44 @@ class PolicyModel(_Strict):
 
     version: Literal[1]
     attributes: dict[str, AttributePolicy]
-    subject: list[str] | None = Field(
-        None,
-        description=(
-            "Identifiers that name the person together, where no column does alone: k counts their"
-            " distinct combinations."
-        ),
+    subject: list[str] | None = setting(
+        "Identifiers that name the person together, where no column does alone: k counts their"
+        " distinct combinations."
     )
-    tables: dict[str, TablePolicy] = Field(
-        {}, description="Further tables about the same people, by name."
+    tables: dict[str, TablePolicy] = setting("Further tables about the same people, by name.", {})
+    anchor: AnchorPolicy | None = setting(
+        "Of linked tables: from which day each person's dates count."
     )
-    anchor: AnchorPolicy | None = Field(
-        None, description="Of linked tables: from which day each person's dates count."
-    )
-    keys: Literal["release", "keyed", "none"] = Field(
+    keys: Literal["release", "keyed", "none"] = setting(
+        "How rows of linked tables point at each other in a release: by random numbers, by"
+        " keyed pseudonyms, or not at all.",
         "release",
-        description=(
-            "How rows of linked tables point at each other in a release: by random numbers, by"
-            " keyed pseudonyms, or not at all."
-        ),
     )
-    assume: list[Literal["counts-unknown", "one-date-known"]] = Field(
-        [], description="What is taken for granted of attackers, and stated on the certificate."
+    assume: list[Literal["counts-unknown", "one-date-known"]] = setting(
+        "What is taken for granted of attackers, and stated on the certificate.", []
     )
     promises: list[Json] = Field(min_length=1)
-    method: MethodPolicy | None = Field(None, description="The method's name and its parameters.")
+    method: MethodPolicy | None = setting("The method's name and its parameters.")
     missing: Literal["value", "suppress", "reject"] = "value"
-    missing_values: list[str] = Field([""], description="Texts that stand for no value.")
-    other: Literal["plain", "drop"] | None = Field(
-        None, description="Role of columns that are not named here."
+    missing_values: list[str] = setting("Texts that stand for no value.", [""])
+    other: Literal["plain", "drop"] | None = setting("Role of columns that are not named here.")
+    label: str | None = setting(
+        "What `classification` predicts, by default the only sensitive category."
     )
-    label: str | None = Field(
-        None, description="What `classification` predicts, by default the only sensitive category."
+    reference: str | None = setting(
+        "Of a stream: a table that shows open domains and values, and what t-closeness compares"
+        " with."
     )
-    reference: str | None = Field(
-        None,
-        description=(
-            "Of a stream: a table that shows open domains and values, and what t-closeness compares"
-            " with."
-        ),
+    accept: dict[str, float | dict[str, float]] = setting(
+        "What attacks on a release may find at most, by measure, or by measure and attribute.", {}
     )
-    accept: dict[str, float | dict[str, float]] = Field(
-        {},
-        description=(
-            "What attacks on a release may find at most, by measure, or by measure and attribute."
-        ),
+    population: PopulationPolicy | None = setting(
+        "The people whom the table was drawn from, for attacks on it."
     )
-    population: PopulationPolicy | None = Field(
-        None, description="The people whom the table was drawn from, for attacks on it."
-    )
-    require_together: bool = Field(
+    require_together: bool = setting(
+        "Whether a release is withheld where the largest k does not hold over all"
+        " quasi-identifiers together.",
         False,
-        description=(
-            "Whether a release is withheld where the largest k does not hold over all"
-            " quasi-identifiers together."
-        ),
     )
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     read: ReadOptions = Field(default_factory=lambda: ReadOptions.model_validate({}))

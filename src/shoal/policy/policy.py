@@ -7,7 +7,7 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from shoal.protocols import NamedMethod
 if TYPE_CHECKING:
     from shoal.connectors.frames import Frame
     from shoal.policy.binding.files import PolicyTables
-    from shoal.policy.from_columns import Columns
+    from shoal.policy.from_columns import Columns, Words
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -85,9 +85,16 @@ class Policy(Figures):
     @classmethod
     def from_columns(cls, frame: Frame, **columns: Unpack[Columns]) -> Policy:
         """What the words of `shoal.publish` say of a frame; raises InputError with all findings."""
-        from shoal.policy.from_columns import policy_of_words
+        from shoal.policy.from_columns import words_of_frame
 
-        return policy_of_words(cls.from_dict, frame, columns)
+        return cls.of_words(words_of_frame(frame, columns))
+
+    @classmethod
+    def of_words(cls, words: Words) -> Policy:
+        """The policy that the words of a call say; raises InputError with every finding."""
+        policy = cls.from_dict(words.content).changed({"method": words.method})
+        InputError.raise_for(words.misnamed)
+        return policy
 
     def __repr__(self) -> str:
         """What it is about, in a line; `save` writes all of it."""
@@ -111,9 +118,9 @@ class Policy(Figures):
     def of(cls, policy: PolicyLike, read: Mapping[str, Any] | None = None) -> Policy:
         """The policy itself, or one in a file or in plain dicts; `read` comes before its own."""
         if read is not None:
-            from shoal.policy.from_columns import changed, words_of_reading
+            from shoal.policy.from_columns import words_of_reading
 
-            return changed(cls.of(policy), words_of_reading(read))
+            return cls.of(policy).changed(words_of_reading(read))
         if isinstance(policy, (str, Path)):
             return cls.load(policy)
         if isinstance(policy, dict):
@@ -257,9 +264,23 @@ class Policy(Figures):
             write=self.model.write.model_dump(exclude_unset=True) | dict(write),
         )
 
-    def with_missing_values(self, texts: Sequence[str]) -> Policy:
-        """The policy with more texts that stand for no value."""
-        return self._with(missing_values=[*dict.fromkeys([*self.model.missing_values, *texts])])
+    def changed(self, asked: Columns) -> Policy:
+        """The policy with another k, method, seed or reading, or more signs for no value, where
+        some are named; raises InputError.
+        """
+        from shoal.policy import from_columns as words
+
+        policy = self if asked.get("k") is None else self.with_k(asked["k"])
+        if (method := asked.get("method")) is not None:
+            words.require_no_data("method", method)
+            given = dict(method) if isinstance(method, Mapping) else {"name": method}
+            policy = policy.with_method(given.pop("name", None), given)
+        if (seed := asked.get("seed")) is not None:
+            policy = policy.with_seed(seed)
+        if missing := words.texts_of(asked.get("missing_values", ())):
+            none = [*dict.fromkeys([*self.model.missing_values, *missing])]
+            policy = policy._with(missing_values=none)
+        return policy.with_files(words.said_of_reading(asked), {})
 
     def with_promises(self, promises: list[Json]) -> Policy:
         return self._with(promises=promises)
@@ -470,8 +491,7 @@ class Policy(Figures):
     @property
     def no_values(self) -> frozenset[str]:
         """The texts for no value, as sensitive values are compared."""
-        none = (*self.model.missing_texts, self.model.render.suppressed)
-        return frozenset(map(same_value, none))
+        return frozenset(map(same_value, self.model.no_names))
 
 
 PolicyLike: TypeAlias = Policy | str | Path | Json

@@ -210,7 +210,7 @@ def enlisted(made: object) -> Mapping[str, Any]:
     known = {name: m for name, m in methods().items() if name not in _made_here}
     name = getattr(kind, "name", None)
     if name not in known or known[name].implementation is not kind:
-        plug_in = PlugIn(None, "", kind)
+        plug_in = PlugIn(None, kind)
         name = plug_in.name_under("name", {n: m.owner for n, m in known.items()} | _RESERVED)
         methods()[name] = _method_of(name, plug_in)
         _made_here[name] = kind
@@ -371,7 +371,7 @@ def _by_entry_name(name: str) -> Method | None:
     if name not in COMPARATORS:
         return None
     entries = filter(is_of_papers, brought("shoal.algorithms").select(name=name))
-    plug_ins = (PlugIn(entry, package_of(entry), loaded(entry)) for entry in entries)
+    plug_ins = (PlugIn(entry, loaded(entry)) for entry in entries)
     return next((_method_of(name, plug_in) for plug_in in plug_ins), None)
 
 
@@ -404,13 +404,15 @@ _RESERVED = dict.fromkeys(COMPARATORS, f"'{DISTRIBUTION}'")
 
 @dataclass(frozen=True)
 class PlugIn:
-    """A class that another package brought, or the program itself, which has no entry point for it.
-    package: its name and version.
-    """
+    """A class that another package brought, or the program itself, which has no entry point."""
 
     entry: EntryPoint | None
-    package: str
     thing: Any
+
+    @property
+    def package(self) -> str:
+        """The package that brought it, with its version; empty for the program itself."""
+        return "" if self.entry is None else package_of(self.entry)
 
     def refuse(self, reason: str) -> NoReturn:
         """Raises InputError: the reason in one line, and how to go on."""
@@ -465,7 +467,7 @@ def _plug_ins(group: str, mark: str, taken_names: set[str]) -> Iterator[tuple[st
     owner = dict.fromkeys(taken_names, "Shoal itself")
     reserved = _RESERVED if group == "shoal.algorithms" else {}
     for entry in sorted(brought(group), key=lambda entry: (entry.name, entry.value)):
-        plug_in = PlugIn(entry, package_of(entry), loaded(entry))
+        plug_in = PlugIn(entry, loaded(entry))
         name = plug_in.name_under(mark, owner if is_of_papers(entry) else owner | reserved)
         owner[name] = f"'{plug_in.package}'"
         yield name, plug_in

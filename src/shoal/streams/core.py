@@ -80,16 +80,9 @@ class StreamCore:
             if sorted(people.columns) != sorted(names):
                 raise InputError(_other_columns(people.columns, names))
             reference = policy.tables.with_person(Table(people))
-        found, findings = (
+        found = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
         )
-        if found is None:
-            remedy = (
-                " (or name a table that shows them as its reference)" if reference is None else ""
-            )
-            raise InputError.from_findings(
-                [f"{f}{remedy if 'a stream must know' in f else ''}" for f in findings]
-            )
         self.names, self.parameters = names, policy.parameters_for(_VERB)
         ordered = tuple(found.schema[name] for name in bound)
         self.schema = replace(found.schema, attributes=ordered)

@@ -29,7 +29,7 @@ from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.recoding.recode import find_classes, recode
@@ -143,7 +143,7 @@ def _in_two_tables(
     text = table.frame.select(pl.all().cast(pl.String))
     order = text.select(pl.arg_sort_by(text.columns)).to_series().to_numpy()
     by_content = Table(table.frame[order])
-    again = bind(by_content, problem.policy)[0] or bound
+    again = bound_table(by_content, problem.policy)
     groups, seconds = _groups(by_content, again)
     shown = TwoTables().tables(by_content, again.encoded, groups, again.schema)
     rows = published_order(shown[""], again.problem.quasi, again.schema.render)

@@ -82,16 +82,16 @@ def policy_of_call(
 
     verb: the call, as findings name it.
     """
-    from shoal.policy.from_columns import policy_of_words
+    from shoal.policy.from_columns import words_of_frame
 
     if policy is not None:
         return policy_and_words(policy, columns, verb)
-    return policy_of_words(Policy.from_dict, frame, columns, verb)
+    return Policy.of_words(words_of_frame(frame, columns, verb))
 
 
 def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish") -> Policy:
     """The policy with what may be named beside it; raises InputError where more is."""
-    from shoal.policy.from_columns import BESIDE, changed, words_of_call
+    from shoal.policy.from_columns import BESIDE, words_of_call
 
     given = words_of_call(columns)
     if given.keys() - {*BESIDE}:
@@ -99,7 +99,7 @@ def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish"
             f"{verb}: takes a policy or columns, not both; leave out one of them. Beside a policy"
             f" go {', '.join(BESIDE)}"
         )
-    return changed(Policy.of(policy), given)
+    return Policy.of(policy).changed(given)
 
 
 def save(

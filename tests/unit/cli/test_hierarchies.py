@@ -235,7 +235,5 @@ def test_levels_without_a_table_are_depths():
 def test_all_faults_are_reported_at_once():
     rows = [["a", "x", "*"], ["a", "x", "*"], ["b", "x", "+"], ["c", "", "*"]]
     with pytest.raises(InputError) as refused:
-        Hierarchy.from_paths(rows, "job")
-    shown = [str(refused.value.args[0]), *refused.value.findings]
-    assert len(shown) == 4
-    assert all(finding.startswith("attribute 'job': ") for finding in shown)
+        Hierarchy.from_paths(rows)
+    assert len(refused.value.said) == 4

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from shoal.data.findings import AttributeFinding, Fault
-from shoal.data.hierarchies.order import Order
+from shoal.data.hierarchies.labels import Order
 from shoal.data.hierarchies.paths import Paths, diagnose, values_without_leaf
 from unit.cli.test_hierarchies import trees
 

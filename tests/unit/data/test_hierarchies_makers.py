@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 
 from shoal.data.hierarchies.bins import Bins
 from shoal.data.hierarchies.dates import Dates
-from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.hierarchies.order import Order
+from shoal.data.hierarchies.labels import Flat, Order, Prefix, Tree
 from shoal.data.hierarchies.paths import refuse_values_without_leaf
-from shoal.data.hierarchies.prefix import Prefix
-from shoal.data.hierarchies.tree import Tree
 from shoal.errors import InputError
 from shoal.policy import registry
 

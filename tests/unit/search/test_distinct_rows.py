@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.hierarchies.prefix import Prefix
+from shoal.data.hierarchies.labels import Prefix
 from shoal.data.partition import Cut, Matrix
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity

@@ -69,8 +69,7 @@ def decisions(method, own, values, people, k, seed, chunk, **parameters):
 
 
 def the_space() -> Space:
-    problem, _ = bind_stream(QUASI, policy_of())
-    return Space.of(problem.schema)
+    return Space.of(bind_stream(QUASI, policy_of()).schema)
 
 
 def adversarial(kind, n):

@@ -17,6 +17,7 @@ import polars as pl
 from shoal.data.findings import Fault
 from shoal.data.hierarchies.edits import Edit, edited_rows
 from shoal.data.hierarchies.paths import Paths, Trie, diagnose
+from shoal.data.table import places_in
 from shoal.errors import InputError
 
 
@@ -55,7 +56,7 @@ class Hierarchy:
     repeated: int = 0
 
     @classmethod
-    def from_paths(cls, rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> Hierarchy:
+    def from_paths(cls, rows: Iterable[Sequence[str]]) -> Hierarchy:
         """The tree that these leaf-to-root rows of labels spell; InputError with every fault.
 
         Rows may differ in length. A label that repeats next to itself in a row is one node, unless
@@ -63,12 +64,12 @@ class Hierarchy:
         group. Leaves and siblings keep the order in which the rows name them first.
         """
         try:
-            paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+            paths = Paths.of(rows)
         except TypeError:
             raise InputError(
                 "hierarchy: is not a list of rows of labels, such as [['3', '0-9', '*'], ...]"
             ) from None
-        faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
+        faults = [f.message for f in diagnose(paths) if f.kind is not Fault.UNEVEN_ROWS]
         InputError.raise_for(faults)
         return tree_of(paths)
 
@@ -130,7 +131,7 @@ class Hierarchy:
 
     def leaf_codes(self, values: pl.Series | np.ndarray | Sequence[str]) -> np.ndarray:
         """The leaf of each text, -1 where it is not a leaf; (n,) int32."""
-        return codes_among(self.labels[: self.leaves], values)
+        return places_in(self.labels[: self.leaves], values)
 
     @cached_property
     def levels(self) -> np.ndarray:
@@ -214,16 +215,6 @@ class Hierarchy:
             aliases=tuple(moved),
             table_levels=np.insert(self.levels, at, level).astype(np.int32),
         )
-
-
-def codes_among(
-    labels: Sequence[str], values: pl.Series | np.ndarray | Sequence[str]
-) -> np.ndarray:
-    """The place of each text among distinct labels, -1 where it is none of them; (n,) int32."""
-    text = values if isinstance(values, pl.Series) else pl.Series(list(values), dtype=pl.String)
-    codes = text.cast(pl.String).cast(pl.Enum(labels), strict=False).to_physical()
-    numbers = codes.cast(pl.Int32)
-    return (numbers.fill_null(-1) if numbers.null_count() else numbers).to_numpy()
 
 
 def heights_of(parent: np.ndarray) -> np.ndarray:

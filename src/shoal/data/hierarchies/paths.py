@@ -267,7 +267,8 @@ def values_without_leaf(
         who = f"{{}} distinct [value|values] of {len(values)} (number {listed})"
     else:
         count = int(np.asarray(counts)[unfit].sum())
-        who = f"{_counted(count, 'record has', 'records have')} [a value|{{}} distinct values] that"
+        records = inflected("{} [record has|records have]", count)
+        who = f"{records} [a value|{{}} distinct values] that"
     lost = tuple(np.asarray(values, dtype=object)[unfit])
     return [
         AttributeFinding(
@@ -290,10 +291,6 @@ def about(attribute: str) -> str:
     return f"attribute '{attribute}': " if attribute else ""
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
-
-
 def _empty_code(paths: Paths) -> int:
     return paths.labels.index("") if "" in paths.labels else -2
 
@@ -304,8 +301,8 @@ def _faults_of_labels(paths: Paths) -> Iterator[_Found]:
     if count:
         rows = int((empty.any(axis=1) | (paths.lengths == 0)).sum())
         text = (
-            f"has {_counted(count, 'empty label', 'empty labels')} in"
-            f" {_counted(rows, 'row', 'rows')}; name every level, and end no row in a separator"
+            f"has {inflected('{} [empty label|empty labels]', count)} in"
+            f" {inflected('{} [row|rows]', rows)}; name every level, and end no row in a separator"
         )
         yield Fault.EMPTY_LABELS, count, text, ()
 
@@ -314,7 +311,7 @@ def _faults_of_lengths(paths: Paths) -> Iterator[_Found]:
     lengths, rows = np.unique(paths.lengths, return_counts=True)
     if len(lengths) > 1:
         shares = ", ".join(
-            f"{_counted(int(many), 'row has', 'rows have')} {length}"
+            f"{inflected('{} [row has|rows have]', int(many))} {length}"
             for length, many in zip(lengths, rows, strict=True)
         )
         text = (
@@ -338,7 +335,7 @@ def _faults_of_leaves(paths: Paths) -> Iterator[_Found]:
     often = np.setdiff1d(np.flatnonzero(listed > 1), [_empty_code(paths)])
     if len(often):
         text = (
-            f"lists {_counted(len(often), 'value', 'values')} more than once"
+            f"lists {inflected('{} [value|values]', len(often))} more than once"
             f" ({int(listed[often].sum())} rows); list every value once"
         )
         yield Fault.DUPLICATE_LEAVES, len(often), text, often
@@ -352,14 +349,14 @@ def _faults_of_nodes(paths: Paths) -> Iterator[_Found]:
     torn = np.intersect1d(unrelated, _labels_with_two_parents(paths))
     if len(torn):
         text = (
-            f"puts {_counted(len(torn), 'label', 'labels')} under two different labels of the next"
-            " level; give every label one parent"
+            f"puts {inflected('{} [label|labels]', len(torn))} under two different labels of the"
+            " next level; give every label one parent"
         )
         yield Fault.TWO_PARENTS, len(torn), text, torn
     twice = np.setdiff1d(unrelated, np.concatenate([torn, _consequences(paths, unrelated)]))
     if len(twice):
         text = (
-            f"uses {_counted(len(twice), 'label', 'labels')} for two groups of which neither"
+            f"uses {inflected('{} [label|labels]', len(twice))} for two groups of which neither"
             " contains the other; give them different labels"
         )
         yield Fault.TWO_NODES, len(twice), text, twice

@@ -39,7 +39,7 @@ from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks, war
 from shoal.errors import InputError
 from shoal.policy.binding.columns import cell_warnings, people_doubted
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.linked import DeclaredTable, elements_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
@@ -226,11 +226,12 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
     bound: dict[str, BoundTable] = {}
     for name, one in dated.items():
         as_grouped = Table(one.table.frame, source=one.source)
-        of_table, wrong = bind(as_grouped, problem.alone(one.declared))
-        findings += [f"{about(one.declared)}{finding}" for finding in wrong]
-        if of_table is not None:
-            bound[name] = of_table
-            findings += _parted_cells(one.declared, of_table)
+        try:
+            bound[name] = bound_table(as_grouped, problem.alone(one.declared))
+        except InputError as wrong:
+            findings += [f"{about(one.declared)}{finding}" for finding in wrong.found]
+        else:
+            findings += _parted_cells(one.declared, bound[name])
     InputError.raise_for(findings)
     tree = problem.tree({name: one.schema for name, one in bound.items()})
     rows = {

@@ -16,6 +16,7 @@ import polars as pl
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.dates import is_period
 from shoal.data.numbers import (
+    BINS,
     EXACT,
     MOST_EXACT,
     PLAIN,
@@ -37,9 +38,6 @@ from shoal.policy.model import SHOWN, AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
 COMPUTED = ("mid", "mean")
-_NUMBER = f"({PLAIN.number})"
-_BIN = re.compile(rf"\[{_NUMBER}, {_NUMBER}\)")
-_VALUE = re.compile(_NUMBER)
 _SHOWN_DAY = re.compile(r"(\d{4}-\d\d-\d\d)([T ].*)?")
 _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
@@ -77,18 +75,24 @@ def spans_of_numbers(column: PublishedColumn, render: Render) -> list[Span]:
     spans = []
     for cell, least in zip(column.cells, column.lo, strict=True):
         texts = [exact_text(one) for one in published.numbers(cell)] if np.isfinite(least) else []
-        # a value, the ends of an interval, or a mean before them
-        ends = texts[-2:] if texts[1:] else 2 * texts
         has_mean = column.means is not None and len(texts) in (1, 3)
         is_open = column.observed_bounds is None  # else a mean alone hides its interval
-        span = Span.between(*ends) if ends and is_open else Span()
+        span = Span.between(*_ends(texts)) if is_open else Span()
         spans.append(span._replace(mean=texts[0]) if has_mean else span)
     return spans
 
 
 def spans_of_bins(cells: Sequence[str]) -> list[Span]:
     """The ends of bins, of which the upper one is excluded, and of values."""
-    return [Span.between(*_bin_ends(cell)) for cell in cells]
+    shown = PublishedNumbers.of(PLAIN, BINS)
+    return [Span.between(*_ends(shown.numbers(cell))) for cell in cells]
+
+
+def _ends(numbers: Sequence[str]) -> Sequence[str]:
+    """The ends of a cell by its numbers: of one value, of an interval, or of a mean before it."""
+    if not numbers:
+        return "", ""
+    return numbers[-2:] if numbers[1:] else (numbers[0], numbers[0])
 
 
 def spans_of_dates(cells: Sequence[str]) -> list[Span]:
@@ -99,14 +103,6 @@ def spans_of_dates(cells: Sequence[str]) -> list[Span]:
 def _span_of_days(first: date, last: date) -> Span:
     middle = first + (last - first) // 2
     return Span(first.isoformat(), last.isoformat(), middle.isoformat())
-
-
-def _bin_ends(cell: str) -> tuple[str, str]:
-    text = cell.strip()
-    if _VALUE.fullmatch(text):
-        return text, text
-    found = _BIN.fullmatch(text)
-    return ("", "") if found is None else (found[1], found[2])
 
 
 def _shown_days(cell: str) -> tuple[date, date] | None:
@@ -330,13 +326,14 @@ class CellNotation:
         elif declared.hierarchy is not None:
             spans = spans_of_bins(column.cells)
         else:
-            spans = self._number_spans(cells, declared)
-        return [_gathered(spans, one, column.codes) for one in asked]
-
-    def _number_spans(self, cells: pl.Series, declared: AttributePolicy) -> list[Span]:
-        attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
-        schema = Schema((), missing_values=tuple(self.model.missing_texts), render=self.render)
-        return spans_of_numbers(read_column(attribute, encode_text(cells), schema), self.render)
+            attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
+            schema = Schema((), missing_values=tuple(self.model.missing_texts), render=self.render)
+            spans = spans_of_numbers(read_column(attribute, column, schema), self.render)
+        texts = [[getattr(span, one.part) or None for span in spans] for one in asked]
+        return [
+            pl.Series(one.name, own, pl.String).gather(pl.Series(column.codes))
+            for one, own in zip(asked, texts, strict=True)
+        ]
 
 
 def _is_odd(cell: str, declared: AttributePolicy, render: Render | None) -> bool:
@@ -423,11 +420,6 @@ def _plain(cells: pl.Series) -> pl.Series:
     both = zip(distinct, are_numbers, strict=True)
     plain = [exact_text(cell) if number else cell for cell, number in both]
     return cells.replace(list(distinct), plain)
-
-
-def _gathered(spans: Sequence[Span], asked: Derived, codes: object) -> pl.Series:
-    texts = [getattr(span, asked.part) or None for span in spans]
-    return pl.Series(asked.name, texts, pl.String).gather(codes)  # type: ignore[arg-type]
 
 
 # Columns of a release as numbers and dates, for formats that have types.

@@ -169,11 +169,11 @@ def require_readable(model: PolicyModel, path: str | Path, has_populations: bool
 
 
 def read_past_memory(
-    path: str | Path, reading: Reading, room: Room, kind: str | None = None
+    path: str | Path, reading: Reading, room: Room, kind: str | None
 ) -> SourceFile:
     """A table as codes, piece by piece or by many processes; raises InputError.
 
-    kind: its format; by default, its name says it.
+    kind: its format; None where its name says it.
     """
     # few tables are so large, and most of a small publication's time goes into imports
     from shoal.connectors.coded_files import read_coded, read_spread

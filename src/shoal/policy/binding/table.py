@@ -17,8 +17,8 @@ from shoal.data.encoding import (
     values_of_nobody,
 )
 from shoal.data.findings import listed_rows
-from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import Flat
 from shoal.data.numbers import observed_domain, parse_numbers
 from shoal.data.partition import Matrix
 from shoal.data.person_names import Described, values_lacking
@@ -75,42 +75,31 @@ class BoundTable:
         return matrix, self.whole_table.only(kept, matrix.subjects)
 
 
-def bind(table: Table, policy: Policy, counts: bool = True) -> tuple[BoundTable | None, list[Any]]:
-    """The table bound and encoded, or everything that is wrong with it.
+def bound_table(table: Table, policy: Policy, counts: bool = True) -> BoundTable:
+    """The table bound and encoded; raises InputError with everything that is wrong with it.
 
     counts: whether its rows count as people, as those of new people who are shown by a plan do not.
     """
-    problem, people, findings = _bind_columns(table, policy, counts)
-    if problem is None:
-        return None, findings
+    problem, people = _bind_columns(table, policy, counts)
     schema = problem.schema
     encoded, unfit = encode(table, schema)
     sensitive, strange = encode_sensitive_columns(table, schema, problem.earlier)
     designated = [(p.model, n, p.designated) for p in problem.promises for n in p.attributes]
-    findings = [*unfit, *strange, *values_of_nobody(sensitive, designated)]
-    if encoded is None or findings:
-        return None, findings
+    InputError.raise_for([*unfit, *strange, *values_of_nobody(sensitive, designated)])
+    assert encoded is not None
     populations, wrong = encode_populations(people, schema, encoded)
-    if wrong:
-        return None, [*wrong]
+    InputError.raise_for(wrong)
     everyone = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
     whole_table = Classes(everyone, 1, encoded.subjects, sensitive, sample=encoded.sample)
-    return BoundTable(problem, encoded, whole_table, label, populations), []
+    return BoundTable(problem, encoded, whole_table, label, populations)
 
 
-def bound_table(table: Table, policy: Policy, counts: bool = True) -> BoundTable:
-    """`bind`; raises InputError with every finding."""
-    bound, findings = bind(table, policy, counts)
-    if bound is None:
-        raise InputError.from_findings(findings)
-    return bound
-
-
-def bind_original(table: Table, policy: Policy) -> tuple[Problem | None, list[Any]]:
-    """The problem of a table, its domains and hierarchies filled in; or every finding."""
-    problem, _, findings = _bind_columns(table, policy)
-    return problem, findings
+def bind_original(table: Table, policy: Policy) -> Problem:
+    """The problem of a table, its domains and hierarchies filled in; raises InputError with every
+    finding.
+    """
+    return _bind_columns(table, policy)[0]
 
 
 def bound_original(
@@ -120,29 +109,31 @@ def bound_original(
 
     reference: what shows domains and values instead of the table.
     """
-    problem, findings = bind_original(reference or table, policy)
-    encoded, unfit = (None, findings) if problem is None else encode(table, problem.schema)
-    if problem is None or encoded is None:
-        raise InputError.from_findings([f"{what}: {finding}" for finding in unfit])
+    _ = policy.tables.populations  # what is wrong with these is not the table's
+    try:
+        problem = bind_original(reference or table, policy)
+        encoded, findings = encode(table, problem.schema)
+        InputError.raise_for(findings)
+    except InputError as unfit:
+        raise InputError.from_findings([f"{what}: {one}" for one in unfit.found]) from None
+    assert encoded is not None
     return problem, encoded
 
 
 def _bind_columns(
     table: Table, policy: Policy, counts: bool = True
-) -> tuple[Problem | None, dict[str, Table], list[Any]]:
-    """The problem of a table, and its populations as they were read beside it; or every finding.
+) -> tuple[Problem, dict[str, Table]]:
+    """The problem of a table, and its populations as they were read beside it; raises InputError
+    with every finding.
 
     Names are checked first, then the cells are read, then bound: after that, nothing here goes back
     to the table.
     """
     tables = policy.tables
-    if unfit := one_table_findings(policy.model):
-        return None, {}, unfit
+    InputError.raise_for(one_table_findings(policy.model))
     findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
     findings = findings or check_unnamed(table, tables) or tables.lacking or derived
-    findings = findings or (_check_signs(table, tables) if counts else [])
-    if findings:
-        return None, {}, findings
+    InputError.raise_for(findings or (_check_signs(table, tables) if counts else []))
     people = tables.populations
     audited = {*policy.model.audited_columns}
     telling = [name for name in table.names if name in audited]
@@ -151,8 +142,7 @@ def _bind_columns(
     for population in people.values():
         # its values belong to the domains, orders and leaves as well
         read |= {name: read[name].joined(population.column(name)) for name in policy.quasi}
-    problem, findings = bind_attributes([(name, read.get(name)) for name in table.names], policy)
-    return problem, people, findings
+    return bind_attributes([(name, read.get(name)) for name in table.names], policy), people
 
 
 # What each column is for, once the data has said what only the data can tell.
@@ -164,8 +154,8 @@ def bind_attributes(
     columns: Iterable[tuple[str, Column | None]],
     policy: Policy,
     opaque: frozenset[str] = frozenset(),
-) -> tuple[Problem | None, list[Any]]:
-    """The problem of these columns, or every finding.
+) -> Problem:
+    """The problem of these columns; raises InputError with every finding.
 
     columns: by name, the values that tell a domain, an order or leaves; None where they are not at
         hand. opaque: those whose order or hierarchy followed from data that is not at hand.
@@ -184,8 +174,8 @@ def bind_attributes(
     if findings:
         for one in schema.quasi:  # all at once, as the cells of each are at hand
             findings += encode_attribute(one, read[one.name], schema)[1] if one.name in read else []
-        return None, findings
-    return Problem(schema, policy), []
+        raise InputError.from_findings(findings)
+    return Problem(schema, policy)
 
 
 def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool) -> Attribute:
@@ -360,47 +350,45 @@ def bound_release(released: Table, policy: Policy) -> Problem:
         if (reference := policy.reference_table) is not None and name in reference.names:
             shown = reference
         columns.append((name, shown.column(name) if name in as_they_were else None))
-    problem, findings = bind_attributes(columns, policy, frozenset(opaque))
-    if problem is None:
-        raise InputError.from_findings(findings)
-    return problem
+    return bind_attributes(columns, policy, frozenset(opaque))
 
 
 # The schema of a stream, which must be known before its first record.
 
 
-def bind_stream(names: list[str], policy: Policy) -> tuple[Problem | None, list[str]]:
-    """The problem of a stream with these columns, or every finding."""
-    findings = one_table_findings(policy.model, "stream") or check_columns(names, policy.tables)
-    if findings:
-        return None, findings
+def bind_stream(names: list[str], policy: Policy) -> Problem:
+    """The problem of a stream with these columns; raises InputError with every finding."""
+    InputError.raise_for(
+        one_table_findings(policy.model, "stream") or check_columns(names, policy.tables)
+    )
     declared = policy.model.attributes
     open_questions = {name: _unknown_beforehand(name, declared.get(name)) for name in names}
-    known = [(name, None) for name, unknown in open_questions.items() if not unknown]
-    problem, wrong = bind_attributes(known, policy)
-    findings = [finding for unknown in open_questions.values() for finding in unknown] + wrong
-    return (None if findings else problem), findings
+    findings: list[object] = [one for unknown in open_questions.values() for one in unknown]
+    try:
+        known = [(name, None) for name, unknown in open_questions.items() if not unknown]
+        problem = bind_attributes(known, policy)
+    except InputError as wrong:
+        findings += wrong.found
+    InputError.raise_for(findings)
+    return problem
 
 
 def _unknown_beforehand(name: str, declared: AttributePolicy | None) -> list[str]:
     """What only the end of the stream would tell: domains and hierarchies that follow the data."""
     if declared is None or declared.role not in ("quasi", "sensitive"):
         return []
-    before = f"attribute '{name}': a stream must know"
+    unknown = ""
     if declared.follows_the_data:
-        return [
-            f"{before} every value before the first record; give a hierarchy table, a 'tree' or"
-            " an 'order'"
-        ]
-    if declared.role == "quasi" and declared.hierarchy is None:
+        unknown = (
+            "every value before the first record; give a hierarchy table, a 'tree' or an 'order'"
+        )
+    elif declared.role == "quasi" and declared.hierarchy is None:
         if declared.kind is Kind.NUMBER and declared.domain is None:
-            return [f"{before} its least and greatest value; declare its 'domain'"]
-        if declared.kind is Kind.CATEGORY:
-            return [
-                f"{before} its values; give a hierarchy table, or list them: 'hierarchy:"
-                " {tree: [...]}'"
-            ]
-    return []
+            unknown = "its least and greatest value; declare its 'domain'"
+        elif declared.kind is Kind.CATEGORY:
+            unknown = "its values; give a hierarchy table, or list them: 'hierarchy: {tree: [...]}'"
+    otherwise = "(or name a table that shows them as its reference)"
+    return [f"attribute '{name}': a stream must know {unknown} {otherwise}"] if unknown else []
 
 
 def _check_signs(table: Table, tables: PolicyTables) -> list[str]:

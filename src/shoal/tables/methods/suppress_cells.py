@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.labels import Flat
 from shoal.data.option import parameter
 from shoal.data.partition import Matrix, Partition
 from shoal.data.progress import Progress
