@@ -268,9 +268,7 @@ def _mutate(seed: int) -> None:
     Endpoint.call, Endpoint.stream = lying_call, lying_stream
 
 
-def bank_fusion(
-    folder: Path, n: int, change: Callable[[dict], object]
-) -> tuple[Path, Certificate]:
+def bank_fusion(folder: Path, n: int, change: Callable[[dict], object]) -> tuple[Path, Certificate]:
     """The sample's owners fuse their tables to `out.csv`, and write down what they `said`. The
     agreement, as it was changed, and the certificate.
     """

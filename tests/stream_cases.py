@@ -280,27 +280,6 @@ def cases(draw):
     )
 
 
-class Crash(BaseException):
-    """What no code of ours catches."""
-
-
-def crashing(real, at, behind, crash=Crash):
-    """The function, which crashes before or behind its call of this number."""
-    calls = 0
-
-    def call(*arguments, **named):
-        nonlocal calls
-        calls += 1
-        if calls == at and not behind:
-            raise crash
-        result = real(*arguments, **named)
-        if calls == at:
-            raise crash
-        return result
-
-    return call
-
-
 def stop_at(monkeypatch, *steps: int) -> None:
     """Stops a run at these commits, counted over all runs."""
     commit = Checkpoint.commit

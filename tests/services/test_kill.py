@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import linked_cases
+from failing_calls import Killed
 from file_limits import limited
 from sample_policies import PATIENTS
 from shoal.auditor.verify import verify
@@ -54,11 +55,7 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
         assert not release.exists()
 
 
-class Killed(BaseException):
-    """What no code of ours catches."""
-
-
-def dying(monkeypatch, instant: int) -> list[int]:
+def dying_on_disk(monkeypatch, instant: int) -> list[int]:
     """Kills this process at its step number `instant` on disk: it does none after that, and what it
     would tidy up stays. How many steps there were.
     """
@@ -123,7 +120,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
         for name in everything:
             Path(name).unlink(missing_ok=True)
         with monkeypatch.context() as patched:
-            calls = dying(patched, instant)
+            calls = dying_on_disk(patched, instant)
             with contextlib.suppress(Killed):
                 publish_file("patients.csv", policy, "out.csv")
         there = [Path(name).exists() for name in everything]

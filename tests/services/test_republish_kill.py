@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from republish_cases import POLICY, append, wearers
+from failing_calls import Killed, failing_at_every_step
+from republish_cases import POLICY, append, save, take_back, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.terms import returns_people
 from shoal.connectors.ledger import DATA, Ledger
@@ -23,6 +25,7 @@ from shoal.policy.policy import Policy
 from thorough import LONG, examples, long_where
 
 INCREMENTS, PEOPLE = 3, 200
+STEPS = ("fsync", "rename", "replace", "unlink")
 
 
 @pytest.fixture
@@ -95,65 +98,23 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch, method):
     """The same without luck: the process dies before and after every rename, sync and removal of an
     append.
     """
-    import os
-
-    class Killed(BaseException):
-        pass
-
     ledger = place / "L"
     asked, (first, following) = first_and_next(method)
     append(ledger, first, asked, allow_leaks=True)
-    undisturbed = undisturbed_bytes(place, following, asked)
-    for instant in range(200):
-        copies = {
-            name: shutil.copytree(place / name, place / f"c-{name}") for name in ("L", "L.private")
-        }
-        count = 0
-
-        def dies(call):
-            def counted(*arguments, **options):
-                nonlocal count
-                count += 1
-                if count == instant + 1:  # noqa: B023
-                    raise Killed
-                return call(*arguments, **options)
-
-            return counted
-
-        with monkeypatch.context() as patched:
-            for name in ("fsync", "rename", "replace", "unlink"):
-                patched.setattr(os, name, dies(getattr(os, name)))
-            # what a killed process leaves is not tidied up
-            patched.setattr(shutil, "rmtree", lambda *a, **o: None)
-            try:
-                append(ledger, following, asked, allow_leaks=True)
-                survived = True
-            except Killed:
-                survived = False
-        assert Ledger.at(ledger).verify() == [], instant
+    save(place)
+    append(ledger, following, asked, allow_leaks=True)
+    undisturbed = (ledger / "0002" / DATA).read_bytes()
+    for failing in failing_at_every_step(Killed, monkeypatch, STEPS):
+        take_back(place)
+        with failing as tried, suppress(Killed):
+            append(ledger, following, asked, allow_leaks=True)
+        assert Ledger.at(ledger).verify() == [], tried
         done = append(ledger, following, asked, allow_leaks=True)
-        assert done.release == 2, instant
-        assert Ledger.at(ledger).verify() == [], instant
+        assert done.release == 2, tried
+        assert Ledger.at(ledger).verify() == [], tried
         assert Ledger.at(ledger).releases() == [1, 2]
         assert (ledger / "0002" / DATA).read_bytes() == undisturbed
-        if survived:
-            assert instant > 10, "there were instants to die at"
-            return
-        for name, copy in copies.items():
-            shutil.rmtree(place / name)
-            Path(copy).rename(place / name)
-    raise AssertionError("an append takes fewer steps than that")
-
-
-def undisturbed_bytes(place: Path, increment: pl.DataFrame, asked: Policy) -> bytes:
-    """The release that an append leads to which nothing stops; the ledger stays as it is."""
-    (place / "copy").mkdir()
-    for name in ("L", "L.private"):
-        shutil.copytree(place / name, place / "copy" / name)
-    append(place / "copy" / "L", increment, asked, allow_leaks=True)
-    published = (place / "copy" / "L" / "0002" / DATA).read_bytes()
-    shutil.rmtree(place / "copy")
-    return published
+    assert len(tried) > 10, "there were instants to die at"
 
 
 def test_processes_at_once_append_one_after_the_other(place):

@@ -18,6 +18,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from failing_calls import Killed, dying
 from sample_policies import PURCHASES
 from shoal.auditor.verify import verify
 from shoal.connectors import files
@@ -29,7 +30,6 @@ from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
-from stream_cases import Crash, crashing
 from stream_processes import METHODS, killed_at_work
 from thorough import every, examples, long_but, long_where
 from warm_interpreters import COMMAND, SHOAL
@@ -88,11 +88,11 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
     real, crashes = getattr(where, name), 0
     for _ in range(200):
         # twice at each call
-        monkeypatch.setattr(where, name, crashing(real, crashes // 2 + 1, behind))
+        monkeypatch.setattr(where, name, dying(real, crashes // 2 + 1, behind))
         try:
             found = finished(folder)
             break
-        except Crash:
+        except Killed:
             crashes += 1
     assert crashes > 3
     assert found == expected
@@ -152,11 +152,11 @@ def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, me
     steps = [(name, behind, at) for name in real for behind in (False, True) for at in (1, 3)]
     for name, behind, at in every(4, steps, first=METHODS.index(method)):
         folder = shop / f"{name}-{behind}-{at}"
-        monkeypatch.setattr(Checkpoint, name, crashing(real[name], at, behind))
-        with contextlib.suppress(Crash):
+        monkeypatch.setattr(Checkpoint, name, dying(real[name], at, behind))
+        with contextlib.suppress(Killed):
             finish(folder)
-        monkeypatch.setattr(Checkpoint, name, crashing(real[name], at + 1, not behind))
-        with contextlib.suppress(Crash):
+        monkeypatch.setattr(Checkpoint, name, dying(real[name], at + 1, not behind))
+        with contextlib.suppress(Killed):
             finish(folder)
             crashes -= 1
         crashes += 1
@@ -364,7 +364,7 @@ def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch
     asked = StreamOptions("p.csv", sink, shop / "ck")
     for at in (1, 3, 7):
         place = Outputs if name == "_put" else Run
-        monkeypatch.setattr(place, name, interrupted(getattr(place, name), at))
+        monkeypatch.setattr(place, name, dying(getattr(place, name), at, True, KeyboardInterrupt))
         with contextlib.suppress(KeyboardInterrupt):
             stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
         monkeypatch.undo()
@@ -380,21 +380,6 @@ def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch
             )
     stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
     assert files.read(sink).frame.height == 6000
-
-
-def interrupted(real, at):
-    """The function; behind call number `at` somebody presses Ctrl-C."""
-    calls = 0
-
-    def call(*arguments, **named):
-        nonlocal calls
-        calls += 1
-        result = real(*arguments, **named)
-        if calls == at:
-            raise KeyboardInterrupt
-        return result
-
-    return call
 
 
 @pytest.mark.parametrize(
