@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ import yaml
 
 import shoal
 from party_processes import bank_fusion, bank_world
+from real_commands import running, until
 from shoal.connectors.party.journal import Journal
 from shoal.data.certificate import Certificate
 from shoal.fusion import fuse
@@ -335,15 +335,9 @@ def shapes(path):
 def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement, output = str(tmp_path / "demo" / "bank.parties.yaml"), str(tmp_path / "out.csv")
-    starter = subprocess.Popen(
-        [sys.executable, "-m", "shoal", "fuse", agreement, "-o", output, "-q"]
-    )
     journal = tmp_path / ".out.csv.fuse" / "bank" / "journal"
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (journal.exists() and journal.stat().st_size > 20_000):
-        time.sleep(0.02)
-    starter.kill()
-    starter.wait()
+    with running(tmp_path, "fuse", agreement, "-o", output, "-q") as starter:
+        until(lambda: journal.exists() and journal.stat().st_size > 20_000, starter)
     before = journal.read_bytes()[:10_000]
     assert not (tmp_path / "out.csv").exists()
     time.sleep(1)  # its parties die with it
@@ -361,19 +355,11 @@ def test_a_party_that_fails_for_a_reason_that_passes_is_started_again_and_it_is_
     if not Path("/proc/self/cmdline").exists():
         pytest.skip("the system does not tell what its processes run")
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
-    order = ["fuse", str(tmp_path / "demo" / "bank.parties.yaml"), "-q", "-o", "out.csv"]
-    fusion = subprocess.Popen(
-        [sys.executable, "-m", "shoal", *order], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        until = time.monotonic() + 60
-        while not (found := descendants(fusion.pid, victim)):
-            assert time.monotonic() < until
-            time.sleep(0.01)
+    agreement = str(tmp_path / "demo" / "bank.parties.yaml")
+    with running(tmp_path, "fuse", agreement, "-q", "-o", "out.csv") as fusion:
+        found = until(lambda: descendants(fusion.pid, victim), fusion)
         os.kill(found[0], signal.SIGKILL)
         _, shown = fusion.communicate(timeout=120)
-    finally:
-        fusion.kill()
     assert fusion.returncode == 0, shown
     assert "starting it again (1 of" in shown
     assert Certificate.load(tmp_path / "out.csv.certificate.json").holds

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -19,6 +18,7 @@ import pytest
 import shoal
 from failing_calls import Killed, failing_at_every_step
 from file_limits import limited
+from real_commands import ended
 from republish_cases import POLICY, append, policy, save, take_back, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import Ledger, signals_deferred
@@ -194,18 +194,14 @@ def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monk
 # Real processes
 
 
-def prepared(folder: Path, increments: int = 3, people: int = 400) -> None:
+def prepared(folder: Path) -> None:
     (folder / "p.json").write_text(json.dumps(POLICY))
-    for i in range(increments):
-        wearers(people, i).write_csv(folder / f"{i}.csv")
+    for i in range(2):
+        wearers(400, i).write_csv(folder / f"{i}.csv")
 
 
 def arguments(increment: int) -> list[str]:
     return ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q"]
-
-
-def command(increment: int) -> list[str]:
-    return [sys.executable, "-m", "shoal", *arguments(increment)]
 
 
 def test_a_file_that_may_not_grow_is_reported_in_one_line(tmp_path):
@@ -252,7 +248,7 @@ def test_a_full_disk_is_reported_and_leaves_the_ledger_whole(tmp_path):
     if not allowed:
         pytest.skip("no file system can be mounted here")
     prepared(tmp_path)
-    assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
+    assert ended(tmp_path, *arguments(0)).returncode == 0
     (tmp_path / "disk").mkdir()
     statuses = []
     files = [
@@ -331,42 +327,6 @@ def test_a_ledger_that_may_not_be_read_is_reported(request):
             shoal.republish(wearers(PEOPLE, 1), policy(), folder / "L")
         (folder / "L" / "0001").chmod(0o755)
         assert shoal.audit_ledger(folder / "L").holds
-
-
-def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_twice(tmp_path):
-    """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never
-    stay.
-    """
-    prepared(tmp_path)
-    rng = random.Random(5)
-    subprocess.run([sys.executable, "-m", "shoal", "--version"], stdout=subprocess.DEVNULL)
-    begun = time.monotonic()
-    assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
-    usual = time.monotonic() - begun
-    for trial in (0, 3, 4):  # each signal and each increment
-        process = subprocess.Popen(
-            command(1 + trial % 2), cwd=tmp_path, stderr=subprocess.PIPE, text=True
-        )
-        time.sleep(usual * rng.uniform(0.5, 1.0))
-        process.send_signal((signal.SIGTERM, signal.SIGINT)[trial // 2 % 2])
-        _, err = process.communicate(timeout=60)
-        # a stop before Python has begun ends it as the system does
-        assert process.returncode in (0, 130, -signal.SIGTERM, -signal.SIGINT), err
-        if process.returncode == 0:
-            assert Ledger.at(tmp_path / "L").step_for(digest_of(tmp_path / f"{1 + trial % 2}.csv"))
-        assert not drafts(tmp_path)
-        assert Ledger.at(tmp_path / "L").verify() == []
-    for i in (1, 2):
-        append(tmp_path / "L", wearers(400, i))
-    found = audit_ledger(tmp_path / "L")
-    assert found.holds
-    assert [r.certificate["records"]["out"] for r in found.releases] == [400] * 3
-
-
-def digest_of(path: Path) -> str:
-    from shoal.connectors.files import file_sha256
-
-    return file_sha256(path)
 
 
 def test_clocks_that_jump_do_not_matter(tmp_path, monkeypatch):

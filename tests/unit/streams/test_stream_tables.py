@@ -112,7 +112,7 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(
 def test_a_stream_that_is_stopped_certifies_what_is_there(
     expected, shoal, monkeypatch, where, name
 ):
-    stopped = dying(getattr(where, name), 4, behind=False, crash=KeyboardInterrupt)
+    stopped = dying(getattr(where, name), 4, behind=False, death=KeyboardInterrupt)
     monkeypatch.setattr(where, name, stopped)
     assert stream(shoal, "--checkpoint", "ck").status == 130
     there = rows()
