@@ -31,13 +31,11 @@ from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
-from stream_processes import METHODS, killed_at_work
+from stream_processes import METHODS, SMALL_PIECES, killed_at_work
 from thorough import every, examples, long_but, long_where
-from warm_interpreters import COMMAND
 
 FILES = ("out.csv", "t.jsonl")
 FOLLOWED = "-p policy.yaml -o out.csv --checkpoint ck --follow -q".split()
-SMALL_PIECES = f"import sys, shoal.connectors.feeds as f; f.PIECE = 20_000; {COMMAND}"
 LITTLE_ROOM = (
     "import resource, signal, sys; sys.dont_write_bytecode = True;"
     " signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
