@@ -46,8 +46,8 @@ def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     place, monkeypatch, number
 ):
     shown: list[str] = []
-    error = OSError(number, os.strerror(number))
-    for failing in failing_at_every_step(lambda: error, monkeypatch):
+    failure = OSError(number, os.strerror(number))
+    for failing in failing_at_every_step(lambda: failure, monkeypatch):
         with failing as made:
             try:
                 done = append(place / "L", wearers(PEOPLE, 1))
