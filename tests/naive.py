@@ -61,10 +61,6 @@ def k_measured_on_cells(labels, subjects, cells, which):
     return min(counts, default=0)
 
 
-def distinct_l(counts):
-    return len(counts)
-
-
 def is_entropy_diverse(counts, least):
     """entropy >= log(least), multiplied out: s**s >= least**s * product of c**c."""
     total = sum(counts)
@@ -130,6 +126,13 @@ def greatest_gain(labels, subjects, values, which):
         [(q - p) / p for q, p in ratios(labels, subjects, values, which).values() if q > p],
         default=Fraction(0),
     )
+
+
+def stretched_gain(labels, subjects, values, which, beta):
+    """The greatest gain, each stretched by as much as -ln p falls short of beta."""
+    pairs = ratios(labels, subjects, values, which).values()
+    gains = ((q - p) / p * max(1.0, beta / -math.log(p)) for q, p in pairs if q > p)
+    return max(gains, default=0.0)
 
 
 def is_enhanced_beta_like(labels, subjects, values, which, beta):
@@ -204,6 +207,18 @@ def joint_ground(grounds, units):
         return Fraction(math.ceil(farthest * units), units)
 
     return between
+
+
+def ground_of(column, labels, in_halves=False):
+    """Between the values of a sensitive column, by its kind of distance; in_halves: as it is
+    compared together with other columns.
+    """
+    if column.distance == "equal":
+        return equal_ground(column.values)
+    if column.distance == "hierarchical":
+        return tree_ground(column.hierarchy.parent.tolist(), column.values)
+    occurring = {c for c, label in zip(column.codes.tolist(), labels, strict=True) if label >= 0}
+    return (halved_ground if in_halves else ordered_ground)(column.values, occurring)
 
 
 def tree_ground(parent, leaves):

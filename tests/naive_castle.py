@@ -5,8 +5,12 @@ import numpy as np
 from naive_streams import Costs
 
 
-def castle(own, values, people, k, delta, beta, mu, seed, full=0):
-    """What becomes of each record: (kind, members of the cluster or None), in order of leaving."""
+def castle(own, values, people, k, delta, beta, mu, keep, seed, alpha=0):
+    """What becomes of each record: (record, kind, members of its cluster), in order of leaving.
+
+    keep: 0, so that no cluster is forgotten; alpha: of b-castle, the most people of a cluster.
+    """
+    assert keep == 0
     near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = Costs(near, leaf, *own.costs)
     unit = 1 << 24
@@ -36,10 +40,10 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
             lo, hi, loss = box(part)
             losses.append(loss)
             if loss < tau():
-                good.append((lo, hi))
+                good.append((lo, hi, tuple(sorted(part))))
         made += len(parts)
         for i in members:
-            out.append((i, "new", tuple(next(p for p in parts if i in p))))
+            out.append((i, "new", tuple(sorted(next(p for p in parts if i in p)))))
 
     def split(members, picks):
         rank = {members[p]: r for r, p in enumerate(picks)}
@@ -70,13 +74,13 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
         if size(group) >= k:
             return publish(group)
         fits = [
-            c
-            for c, (lo, hi) in enumerate(good)
+            members
+            for lo, hi, members in good
             if (lo <= values[i]).all() and (values[i] <= hi).all()
         ]
         if fits:
-            np.random.default_rng([seed, 3, i]).integers(len(fits))
-            out.append((i, "reuse", None))
+            drawn = np.random.default_rng([seed, 3, i]).integers(len(fits))
+            out.append((i, "reuse", fits[drawn]))
         elif (
             sum(size(g) > size(group) for g in groups) > len(groups) / 2
             or size([j for g in groups for j in g]) < k
@@ -87,7 +91,7 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
                 others = [g for g in groups if g is not group]
                 # of equals the one begun first
                 nearest = min(others, key=lambda g: costs.of(group + g))
-                if full:
+                if alpha:
                     for j in sorted(nearest, key=lambda j: (costs.of([*group, j]), j)):
                         nearest.remove(j)
                         group.append(j)
@@ -104,7 +108,7 @@ def castle(own, values, people, k, delta, beta, mu, seed, full=0):
             groups.remove(group)
 
     for i in range(len(values)):
-        open_ones = [g for g in groups if not full or size(g) < full]
+        open_ones = [g for g in groups if not alpha or size(g) < alpha]
         regardless = not open_ones and len(groups) >= beta
         asked = groups if regardless else open_ones
         added = [costs.of([*g, i]) - costs.of(g) for g in asked]

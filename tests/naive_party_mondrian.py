@@ -3,6 +3,24 @@
 from collections import Counter
 from itertools import pairwise
 
+from fusion_cases import Case
+from shoal.data.table import Table
+
+
+def rows_by_turns(agreement, joined, shown, classes, **asked):
+    """What one owner of everything publishes under an agreement: the cells of every group beside
+    what is shown of its people as it is. asked: of `groups_of`.
+    """
+    table, domains = Table(joined), agreement.domains
+    codes = tuple(domain.cells_of(table.column(domain.name), "")[0] for domain in domains)
+    taxonomies = tuple(domain.taxonomy for domain in domains)
+    case = Case(tuple(agreement.quasi), codes, taxonomies, classes, tuple(agreement.qids()))
+    return [
+        (*(d.text(*span) for d, span in zip(domains, spans, strict=True)), *raw)
+        for group, spans in groups_of(case, **asked)
+        for raw in shown[list(group)].rows()
+    ]
+
 
 def groups_of(case, labels=1, atoms=None, hulls=False, others=(), veto=None):
     """The groups of rows, each with its span of every attribute; sorted.

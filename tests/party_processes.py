@@ -18,8 +18,9 @@ from pathlib import Path
 
 import yaml
 
-from shoal.fusion.fuse import free_ports
-from shoal.samples import bank
+from shoal.data.certificate import Certificate
+from shoal.fusion.fuse import free_ports, fuse_file
+from shoal.samples import bank, write_sample
 from warm_interpreters import WarmInterpreters
 
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -70,6 +71,12 @@ class World:
         self.running[name] = forked(_party, arguments)
         self.running[name].start()
 
+    def run(self, **more) -> dict[str, int]:
+        """Starts every party alike; how each of them ended."""
+        for name in self.names:
+            self.start(name, **more)
+        return self.statuses()
+
     def statuses(self, seconds: float = 60.0) -> dict[str, int]:
         """How every party ended: 0, or 9 below 0 for a kill, or the status of its error."""
         until = time.monotonic() + seconds
@@ -88,15 +95,19 @@ class World:
                 process.kill()
                 process.join()
 
-    def die_again_and_again(self, name: str, entries: int = 1) -> int:
-        """Starts a party that is killed when its journal has a number of entries, until it
-        ends by itself; its lives.
+    def die_again_and_again(self, name: str, entries: int = 1, **others) -> int:
+        """Starts the others, and a party that is killed whenever its journal has that many entries
+        more, until all end well; its lives.
         """
+        for other in self.names:
+            if other != name:
+                self.start(other, **others)
         lives = 0
         while not lives or self.running[name].exitcode == -9:
             self.start(name, die_at=entries)
             self.running[name].join(60)
             lives += 1
+        assert set(self.statuses().values()) == {0}
         return lives
 
     def release(self, name: str) -> bytes:
@@ -255,6 +266,19 @@ def _mutate(seed: int) -> None:
         return stream(self, name, method, mutated, session)
 
     Endpoint.call, Endpoint.stream = lying_call, lying_stream
+
+
+def bank_fusion(folder: Path, n: int, change: Callable[[dict], object]) -> tuple[Path, Certificate]:
+    """The sample's owners fuse their tables to `out.csv`, and write down what they `said`. The
+    agreement, as it was changed, and the certificate.
+    """
+    write_sample("bank", n, 4, str(folder / "demo"))
+    agreement = folder / "demo" / "bank.parties.yaml"
+    content = yaml.safe_load(agreement.read_text())
+    change(content)
+    agreement.write_text(yaml.safe_dump(content))
+    certificate = fuse_file(str(agreement), str(folder / "out.csv"), transcript=folder / "said")
+    return agreement, certificate
 
 
 def bank_world(

@@ -1,45 +1,34 @@
 """Small tables to try the table methods on, as hypothesis makes them, and the Adult table."""
 
-import os
 from collections import Counter
-from pathlib import Path
+from itertools import count
 
 import numpy as np
-import pytest
+import polars as pl
 from hypothesis import strategies as st
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.partition import Matrix
 from shoal.protocols import Partitioner, Promises
 
-SHARED = Path(os.environ.get("SHOAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
+def hierarchy_of(nested: object) -> Hierarchy:
+    """A hierarchy from nested lists; whatever else stands in them is a leaf, numbered from the
+    left: `[[None, None], None]` has three.
+    """
+    paths: list[list[str]] = []
+    inner = count()
 
-def hierarchy_of(tree: list | None) -> Hierarchy:
-    """A hierarchy from nested lists, None a leaf: `[[None, None], None]` has three leaves."""
-    spans: list[tuple[int, int, int]] = []  # parent as a place in this list, first leaf, last leaf
-    leaves: list[int] = []
+    def walk(node: object, above: list[str]) -> None:
+        if not isinstance(node, list):
+            paths.append([f"leaf {len(paths)}", *above])
+            return
+        label = f"node {next(inner)}"
+        for child in node:
+            walk(child, [label, *above])
 
-    def walk(node: list | None, parent: int) -> tuple[int, int]:
-        if node is None:
-            leaves.append(parent)
-            return len(leaves) - 1, len(leaves) - 1
-        place = len(spans)
-        spans.append((parent, 0, 0))
-        covered = [walk(child, place) for child in node]
-        spans[place] = (parent, covered[0][0], covered[-1][1])
-        return covered[0][0], covered[-1][1]
-
-    walk(tree, -1)
-    n = len(leaves)
-    return Hierarchy(
-        labels=tuple(str(i) for i in range(n + len(spans))),
-        parent=np.array(
-            [p + n if p >= 0 else -1 for p in [*leaves, *(s[0] for s in spans)]], dtype=np.int32
-        ),
-        first=np.array([*range(n), *(s[1] for s in spans)], dtype=np.int32),
-        last=np.array([*range(n), *(s[2] for s in spans)], dtype=np.int32),
-    )
+    walk(nested, [])
+    return Hierarchy.from_paths(paths)
 
 
 def run(method: Partitioner, matrix: Matrix, promise: Promises) -> np.ndarray:
@@ -73,14 +62,10 @@ def matrices(draw: st.DrawFn, people: bool | None = None, least: int = 1, most: 
     return Matrix.from_columns(np.array(columns, dtype=np.int64).T.reshape(n, -1), ranges, subjects)
 
 
-def adult() -> Matrix:
-    """The 30,162 complete records; categories coded by falling frequency, numbers by value."""
-    path = SHARED / "adult" / "adult.data"
-    if not path.exists():
-        pytest.skip(f"the Adult table is not at {path}; set SHOAL_DATA to a folder that has it")
-    lines = [line.strip().split(", ") for line in path.read_text().splitlines() if line.strip()]
-    complete = [line for line in lines if "?" not in line]
-    columns = [coded([line[place] for line in complete]) for place in (0, 1, 4, 5, 6, 8, 9, 13)]
+def matrix_of_adult(adult: pl.DataFrame) -> Matrix:
+    """The complete records; categories coded by falling frequency, numbers by value."""
+    names = ["age", "workclass", "education-num", "marital-status", "occupation", "race", "sex"]
+    columns = [coded(adult[name].to_list()) for name in (*names, "native-country")]
     return Matrix.from_columns(np.array(columns).T, [float(max(c) - min(c)) for c in columns])
 
 

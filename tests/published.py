@@ -5,34 +5,10 @@ records.
 import numpy as np
 from hypothesis import strategies as st
 
+from peer_cases import hierarchy_of
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.hierarchies.hierarchy import Hierarchy
 
 DISTANCES = ("equal", "ordered", "hierarchical")
-
-
-def hierarchy_of(nested) -> Hierarchy:
-    """A hierarchy from nested lists; every number is a leaf, and leaves are numbered from the
-    left.
-    """
-    leaves, inner = [], []
-    _flatten(nested, (), leaves, inner)
-    paths = [*leaves, *inner]
-    at = {path: node for node, path in enumerate(paths)}
-    parent = np.array([at[path[:-1]] if path else -1 for path in paths], dtype=np.int32)
-    below = [[i for i, leaf in enumerate(leaves) if leaf[: len(path)] == path] for path in paths]
-    first = np.array([covered[0] for covered in below], dtype=np.int32)
-    last = np.array([covered[-1] for covered in below], dtype=np.int32)
-    return Hierarchy(tuple(f"node {node}" for node in range(len(paths))), parent, first, last)
-
-
-def _flatten(nested, path, leaves, inner):
-    if not isinstance(nested, list):
-        leaves.append(path)
-        return
-    inner.append(path)
-    for place, child in enumerate(nested):
-        _flatten(child, (*path, place), leaves, inner)
 
 
 hierarchies = st.recursive(

@@ -1,5 +1,6 @@
 """Increments of invented wearers, and ledgers made of them, for tests."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,19 @@ def append(
     path = ledger.parent / "increment.csv"
     frame.write_csv(path)
     return republish_file(str(path), asked or policy(), ledger, **options)
+
+
+def save(place: Path) -> None:
+    """Keeps a copy of the ledger L, with its private part, to go back to."""
+    for name in ("L", "L.private"):
+        shutil.copytree(place / name, place / "before" / name)
+
+
+def take_back(place: Path) -> None:
+    """Puts the copy that was saved in the ledger's place."""
+    for name in ("L", "L.private"):
+        shutil.rmtree(place / name)
+        shutil.copytree(place / "before" / name, place / name)
 
 
 def grown(

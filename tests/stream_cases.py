@@ -262,7 +262,7 @@ class OnlyK:
 
 @st.composite
 def cases(draw):
-    """Values and people of some records, k, delta, beta and a seed."""
+    """Values and people of some records, k, delta and a seed."""
     n, seed = draw(st.integers(1, 60)), draw(st.integers(0, 999))
     rng = np.random.default_rng(seed)
     high = draw(st.sampled_from([4, 101]))
@@ -270,35 +270,7 @@ def cases(draw):
         [rng.integers(0, high, n), rng.integers(-5, 6, n), rng.integers(0, 6, n)]
     ).astype(float)
     people = rng.integers(0, draw(st.sampled_from([2, 9, 500])), n).astype(np.int64)
-    return (
-        values,
-        people,
-        draw(st.integers(2, 4)),
-        draw(st.integers(4, 20)),
-        draw(st.integers(1, 5)),
-        seed,
-    )
-
-
-class Crash(BaseException):
-    """What no code of ours catches."""
-
-
-def crashing(real, at, behind, crash=Crash):
-    """The function, which crashes before or behind its call of this number."""
-    calls = 0
-
-    def call(*arguments, **named):
-        nonlocal calls
-        calls += 1
-        if calls == at and not behind:
-            raise crash
-        result = real(*arguments, **named)
-        if calls == at:
-            raise crash
-        return result
-
-    return call
+    return values, people, draw(st.integers(2, 4)), draw(st.integers(4, 20)), seed
 
 
 def stop_at(monkeypatch, *steps: int) -> None:

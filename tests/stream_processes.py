@@ -8,6 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from shoal.policy import registry
+from warm_interpreters import COMMAND
+
+SMALL_PIECES = f"import sys, shoal.connectors.feeds as f; f.PIECE = 20_000; {COMMAND}"
+"""What an interpreter runs as a command: a stream in several steps of few records each."""
 
 METHODS = sorted(method.name for method in registry.methods().values() if method.verb == "stream")
 

@@ -60,9 +60,13 @@ ASKED_FOR_NOTHING_MORE = {
 
 
 class WarmInterpreters:
-    """The interpreter that others are forked from; started when the first one is asked for."""
+    """The interpreter that others are forked from; started when the first one is asked for.
 
-    def __init__(self) -> None:
+    more: modules beside this one that it imports, too.
+    """
+
+    def __init__(self, *more: str) -> None:
+        self._more = more
         self._turn = threading.Lock()
         self._line: socket.socket | None = None
         self._server: subprocess.Popen | None = None
@@ -131,7 +135,7 @@ class WarmInterpreters:
 
     def _start(self) -> None:
         self._line, theirs = socket.socketpair()
-        command = [sys.executable, __file__, str(theirs.fileno())]
+        command = [sys.executable, __file__, str(theirs.fileno()), *self._more]
         self._server = subprocess.Popen(
             command,
             env=self._environment,
@@ -212,13 +216,16 @@ def _become(files: list[int], folder: str, environment: dict[str, str]) -> None:
         os.dup2(theirs, own)
     for theirs in files:
         os.close(theirs)
+    of_mpyc = {name: value for name, value in os.environ.items() if name.startswith("MPYC_")}
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(environment | of_mpyc)  # MPyC sets what it reads where it is imported
     os.chdir(folder)
     sys.path[0] = os.getcwd()  # as with `python -m`
 
 
 def _run(option: str, what: str, *arguments: str) -> None:
+    if "warm_parties" in sys.modules:
+        WarmInterpreters().replace_by_forks_of_this()  # for a party's secure maximum
     sys.argv = [option, *arguments]
     if option == "-c":
         exec(what, {"__name__": "__main__"})
@@ -252,6 +259,8 @@ def _warm() -> None:
 
 
 if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        __import__(name)
     sys.path.remove(str(Path(__file__).parent))
     sys.path.insert(0, "")
     _warm()

@@ -1,4 +1,4 @@
-"""Loads a party's modules and compiled loops: imported once, by the server that all parties of the
+"""Loads a party's modules and compiled loops: imported once, by each server that parties of the
 tests are forked from.
 
 No Polars is at work here: its threads would not outlive a fork.

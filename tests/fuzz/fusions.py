@@ -10,9 +10,6 @@ from fuzz.draw import Case
 from fuzz.judge import judge
 from fuzz.outcome import Outcome, compare
 from fuzz.tables import methods
-from shoal.auditor.audit import audit_file
-from shoal.auditor.verify import verify
-from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.fusion.fuse import fuse_file
 from shoal.policy.agreement import Agreement
 
@@ -51,28 +48,16 @@ def draw_case(random: Random, method: str | None = None) -> Case:
 def run(case: Case, folder: Path, random: Random) -> Outcome:
     """Everything that has to be true of one fusion."""
     outcome, out = Outcome(), folder / "out.csv"
-    try:
+    with outcome.of("fuse"):
         agreement = Agreement.load(_write(case, folder))
         certificate = fuse_file(agreement, str(out))
-    except InfeasibleError:
-        outcome.status = "infeasible"
-        return outcome
-    except InputError as unfit:
-        outcome.status = "refused"
-        outcome.counts[str(unfit.args[0])[:80]] += 1
-        return outcome
-    except PromiseError as broken:
-        outcome.add("fuse: withholds its own release", str(broken))
+    if outcome.status != "published":
         return outcome
     verdict = judge(Policy.of(case.policy), Table.read(out.read_text(encoding="utf-8")))
     outcome.require(verdict.holds, "fuse: release breaks a promise", str(verdict))
     compare(outcome, "fuse", certificate, verdict)
-    found = audit_file(str(out), agreement.policy).certificate
-    compare(outcome, "audit of a fusion", found, verdict)
-    outcome.require(found.holds, "audit of a fusion: it fails alone", str(verdict))
-    for known in (None, agreement.policy):
-        for check in verify(out, policy=known):
-            outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
+    outcome.audit("audit of a fusion", agreement.policy, out, verdict)
+    outcome.verify(out, {}, {"policy": agreement.policy})
     return outcome
 
 

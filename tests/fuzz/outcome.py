@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import isclose
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 
 from fuzz.draw import Case
 from fuzz.judge import Verdict
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
+from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.policy.policy import Policy
 
 CLOSE = 1e-9
@@ -17,7 +21,7 @@ CLOSE = 1e-9
 
 @dataclass
 class Outcome:
-    """status: published, refused or infeasible. problems: by kind, what is wrong."""
+    """status: published, refused, infeasible or withheld. problems: by kind, what is wrong."""
 
     status: str = "published"
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -29,6 +33,39 @@ class Outcome:
     def require(self, is_so: bool, kind: str, text: str) -> None:
         if not is_so:
             self.add(kind, text)
+
+    @contextmanager
+    def of(self, verb: str) -> Iterator[None]:
+        """Notes how the work ends that publishes, where there is no release."""
+        try:
+            yield
+        except InfeasibleError:
+            self.status = "infeasible"
+        except InputError as unfit:
+            self.status = "refused"
+            self.counts[_without_names(unfit)] += 1
+        except PromiseError as broken:
+            self.status = "withheld"
+            self.add(f"{verb}: withholds its own release", str(broken))
+
+    def audit(
+        self, who: str, policy: Policy, out: Any, verdict: Verdict, original: str | None = None
+    ) -> None:
+        """An audit of one's own release must find what the checker found."""
+        try:
+            certificate = audit_file(str(out), policy, original).certificate
+        except InputError as unfit:
+            self.add(f"{who}: refuses its own release", str(unfit))
+            return
+        compare(self, who, certificate, verdict)
+        is_so = certificate.holds == verdict.holds
+        self.require(is_so, f"{who}: verdicts differ", f"{certificate.holds}, {verdict}")
+
+    def verify(self, out: Any, *known: dict[str, Any], certificate: Path | None = None) -> None:
+        """No check may fail, whatever is known beside the release."""
+        for given in known:
+            for check in verify(out, certificate, **given):
+                self.require(check.ok is not False, f"verify: {check.name} fails", str(check))
 
 
 def write_inputs(case: Case, folder: Path) -> Policy:
@@ -76,6 +113,11 @@ def compare(outcome: Outcome, who: str, certificate: Mapping[str, Any], verdict:
         f"{who}: classes differ",
         f"{sizes['count']} of {sizes['min']}, {len(verdict.sizes)} of {least}",
     )
+
+
+def _without_names(unfit: InputError) -> str:
+    """Its first finding, without the names in it."""
+    return "'...'".join(str(unfit.args[0]).split("'")[::2])[:100]
 
 
 def _same(stated: Any, found: Any) -> bool:

@@ -12,10 +12,7 @@ from fuzz.draw import Case
 from fuzz.judge import judge
 from fuzz.outcome import Outcome, compare, write_inputs
 from fuzz.tables import match_of, methods, some_method
-from shoal.auditor.audit import audit_file
-from shoal.auditor.verify import verify
 from shoal.data.progress import no_progress
-from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.streams.options import StreamOptions
 from shoal.streams.run import stream_file
 
@@ -51,7 +48,7 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     policy = Policy.of(case.policy, case.files)
     table = case.table if "reference" in case.policy else None
     asked = write_inputs(case, folder)
-    try:
+    with outcome.of("stream"):
         released = _released(asked, case, outcome, policy, table)
         if released is None:
             return outcome
@@ -59,11 +56,6 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
             outcome.status = "nothing but stars"
             return outcome
         _written(asked, folder, case, outcome, policy, table)
-    except (InputError, InfeasibleError) as unfit:
-        outcome.status = "refused"
-        outcome.counts[str(unfit.args[0]).split("'")[0][:60]] += 1
-    except PromiseError as broken:
-        outcome.add("stream: withholds its own release", str(broken))
     return outcome
 
 
@@ -115,15 +107,8 @@ def _written(asked, folder, case, outcome, policy, table) -> None:
     is_safe = verdict.holds or (verdict.is_blank and not verdict.changed)
     outcome.require(is_safe, "stream file: breaks a promise", str(verdict))
     compare(outcome, "stream file", _without_counts(certificate), verdict)
-    by_rows = judge(policy, released, reference=table)
-    try:
-        found = audit_file(str(out), asked).certificate
-        compare(outcome, "audit of a stream", found, by_rows)
-    except InputError as unfit:
-        outcome.add("audit of a stream: refuses its own release", str(unfit))
-    for known in (None, asked):
-        for check in verify(out, policy=known):
-            outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
+    outcome.audit("audit of a stream", asked, out, judge(policy, released, reference=table))
+    outcome.verify(out, {}, {"policy": asked})
 
 
 def _without_counts(certificate):

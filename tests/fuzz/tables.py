@@ -7,11 +7,8 @@ from typing import Any
 from fuzz import draw, spoil
 from fuzz.cells import Policy, Table
 from fuzz.draw import Case
-from fuzz.judge import Verdict, as_one_class, judge
+from fuzz.judge import as_one_class, judge
 from fuzz.outcome import Outcome, compare, write_inputs
-from shoal.auditor.audit import audit_file
-from shoal.auditor.verify import verify
-from shoal.errors import InfeasibleError, InputError, PromiseError
 from shoal.policy import registry
 from shoal.tables.publish import publish_file
 
@@ -61,21 +58,14 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     outcome = Outcome()
     source, out = str(folder / "table.csv"), str(folder / "out.csv")
     policy = Policy.of(case.policy, case.files)
-    try:
+    with outcome.of("publish"):
         asked = write_inputs(case, folder)
         published = publish_file(source, asked, out)
-    except InfeasibleError:
-        outcome.status = "infeasible"
+    if outcome.status == "infeasible":
         whole = as_one_class(policy, case.table)
-        if whole.holds and not policy.suppresses:
-            outcome.add("infeasible: but one class would do", str(whole))
-        return outcome
-    except InputError as unfit:
-        outcome.status = "refused"
-        outcome.counts[_kind(str(unfit.args[0]))] += 1
-        return outcome
-    except PromiseError as broken:
-        outcome.add("publish: withholds its own release", str(broken))
+        would_do = whole.holds and not policy.suppresses
+        outcome.require(not would_do, "infeasible: but one class would do", str(whole))
+    if outcome.status != "published":
         return outcome
     released = Table.read(Path(out).read_text(encoding="utf-8"))
     verdict = judge(policy, released, case.table, match_of(released, case.table))
@@ -83,14 +73,12 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     compare(outcome, "publish", published.certificate, verdict)
     by_rows = judge(policy, released)
     with_original = by_rows if policy.shuffled else verdict
-    _audited(outcome, "audit with original", asked, out, source, with_original)
-    _audited(outcome, "audit alone", asked, out, None, by_rows)
+    outcome.audit("audit with original", asked, out, with_original, source)
+    outcome.audit("audit alone", asked, out, by_rows)
     if _counts_the_same(policy, case.table):
         outcome.require(by_rows.holds, "audit alone: own release fails", str(by_rows))
     given = ({}, {"policy": asked}, {"policy": asked, "original": source})
-    for known in given[:2] if policy.shuffled else given:
-        for check in verify(out, **known):
-            outcome.require(check.ok is not False, f"verify: {check.name} fails", str(check))
+    outcome.verify(out, *(given[:2] if policy.shuffled else given))
     for _ in range(SPOILT):
         spoil.check(outcome, asked, policy, case.table, released, folder, random)
     return outcome
@@ -108,20 +96,3 @@ def _counts_the_same(policy: Policy, original: Table) -> bool:
         return True
     people = [cell.strip() for cell in original.column(policy.subject)]
     return len(set(people)) == len(people)
-
-
-def _audited(
-    outcome: Outcome, who: str, policy: Any, out: str, original: str | None, verdict: Verdict
-) -> None:
-    try:
-        certificate = audit_file(out, policy, original).certificate
-    except InputError as unfit:
-        outcome.add(f"{who}: refuses its own release", str(unfit))
-        return
-    compare(outcome, who, certificate, verdict)
-
-
-def _kind(message: str) -> str:
-    """A message without the names in it."""
-    parts = message.split("'")
-    return "'...'".join(parts[::2])[:100]

@@ -14,7 +14,6 @@ from fuzz.cells import Table
 from fuzz.draw import Case
 from fuzz.linked_judge import Judged, day, read, shared_keys
 from fuzz.outcome import Outcome
-from shoal.errors import InfeasibleError, InputError, PromiseError
 
 KINDS = {"urgent": ["er", "car"], "planned": ["by", "with"]}
 TAGS = {"a": ["a1", "a2"], "b": ["b1", "b2", "b3"]}
@@ -152,17 +151,10 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
         (given / f"{name}.csv").write_text(_text(rows[0], rows[1:]), encoding="utf-8", newline="")
     policy = shoal.Policy.from_dict(case.policy)
     os.environ.setdefault("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
-    try:
+    with outcome.of("publish"):
         certificate = shoal.publish(given, policy, output=out, trace=trace).certificate
-    except InputError as unfit:
-        outcome.status = "refused"
-        outcome.add("publish: refused", str(unfit))
-        return outcome
-    except InfeasibleError:
-        outcome.status = "infeasible"
-        return outcome
-    except PromiseError as broken:
-        outcome.add("publish: its own audit withholds it", str(broken))
+    if outcome.status != "published":
+        outcome.require(outcome.status != "refused", "publish: refused", str(outcome.counts))
         return outcome
     _judge(case, out, certificate, outcome, _dates(trace, case, visits))
     beside = shoal.audit(out, policy, original=given)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,7 +16,8 @@ import pytest
 import yaml
 
 import shoal
-from party_processes import bank_world
+from party_processes import bank_fusion, bank_world
+from real_commands import running, until
 from shoal.connectors.party.journal import Journal
 from shoal.data.certificate import Certificate
 from shoal.fusion import fuse
@@ -43,11 +43,7 @@ QIDS = [
 def fused(forked_parties, tmp_path_factory):
     """`shoal fuse` with everything as it is by default: three owners, MPyC, a transcript."""
     folder = tmp_path_factory.mktemp("fused")
-    write_sample("bank", 250, 4, str(folder / "demo"))
-    agreement = folder / "demo" / "bank.parties.yaml"
-    content = yaml.safe_load(agreement.read_text()) | {"promises": QIDS}
-    agreement.write_text(yaml.safe_dump(content))
-    certificate = fuse_file(str(agreement), str(folder / "out.csv"), transcript=folder / "said")
+    _, certificate = bank_fusion(folder, 250, lambda content: content.update(promises=QIDS))
     return folder, certificate
 
 
@@ -98,10 +94,10 @@ def test_k_over_each_qid_is_not_k_over_all(fused, tmp_path):
 
 def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path):
     folder, _ = fused
-    owners = ("bank", "insurer", "office")
     # numbers as numbers
     frames = {
-        owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv").to_pandas() for owner in owners
+        owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv").to_pandas()
+        for owner in bank.OWNERS
     }
     release = shoal.fuse(folder / "demo" / "bank.parties.yaml", frames)
     data = pl.DataFrame(release.data)
@@ -119,8 +115,10 @@ def test_frames_are_fused_to_the_table_of_the_files(fused, tmp_path):
 
 def test_people_whose_ids_differ_in_capitals_alone_are_warned_of(fused):
     folder, certificate = fused
-    owners = ("bank", "insurer", "office")
-    tables = {o: pl.read_csv(folder / "demo" / f"bank.{o}.csv", infer_schema=False) for o in owners}
+    tables = {
+        owner: pl.read_csv(folder / "demo" / f"bank.{owner}.csv", infer_schema=False)
+        for owner in bank.OWNERS
+    }
     lower = pl.col("customer").str.to_lowercase()
     twice = {owner: pl.concat([t, t.with_columns(lower)]) for owner, t in tables.items()}
     found = shoal.fuse(folder / "demo" / "bank.parties.yaml", twice).certificate
@@ -128,13 +126,6 @@ def test_people_whose_ids_differ_in_capitals_alone_are_warned_of(fused):
     people = certificate["fusion"]["people"]
     assert f"'customer': {2 * people} of its values are only {people} if" in warning.text
     assert "written-alike" not in {one.code for one in certificate.warnings}
-
-
-def test_a_frame_of_no_owner_is_refused(fused):
-    with pytest.raises(shoal.InputError, match="tables: stranger is not an owner"):
-        shoal.fuse(
-            fused[0] / "demo" / "bank.parties.yaml", {"stranger": pl.DataFrame({"a": ["1"]})}
-        )
 
 
 def test_only_the_release_and_its_certificate_stay(fused):
@@ -186,9 +177,7 @@ def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
 
 def test_two_owners_and_a_helper(tmp_path):
     world = bank_world(tmp_path, maximum="mpyc", helper="recipient")
-    for name in world.names:
-        world.start(name)
-    assert world.statuses() == {"bank": 0, "insurer": 0, "recipient": 0}
+    assert world.run() == {"bank": 0, "insurer": 0, "recipient": 0}
     assert world.release("bank") == world.release("insurer")
     assert not (tmp_path / "recipient.csv").exists()
     helper = Journal(tmp_path / "recipient.journal" / "journal")
@@ -204,15 +193,10 @@ def test_three_owners_join_keyed_ids_by_a_trusted_helper_to_the_same_table(tmp_p
         bank_world(keyed, maximum=maximum, helper="recipient", keyed=True),
     ]
     for world in worlds:
-        for name in world.names:
-            world.start(name)
-        assert set(world.statuses().values()) == {0}
-    assert (
-        len({world.release(name) for world in worlds for name in ("bank", "insurer", "office")})
-        == 1
-    )
+        assert set(world.run().values()) == {0}
+    assert len({world.release(name) for world in worlds for name in bank.OWNERS}) == 1
     helper = Journal(keyed / "recipient.journal" / "journal")
-    heard = {helper.get(b"R", owner, 0)[32] for owner in ("bank", "insurer", "office")}
+    heard = {helper.get(b"R", owner, 0)[32] for owner in bank.OWNERS}
     assert heard == {MessageKind.GATHERED}
     key = Journal(keyed / "insurer.journal" / "journal").get(b"R", "bank", 1)
     assert key[32] == MessageKind.KEY
@@ -227,9 +211,7 @@ def undisturbed(tmp_path_factory):
     found = {}
     for keyed in (False, True):
         world = small_world(tmp_path_factory.mktemp("undisturbed"), keyed)
-        for name in world.names:
-            world.start(name)
-        assert set(world.statuses().values()) == {0}
+        assert set(world.run().values()) == {0}
         journals = {
             name: Journal(world.folder / f"{name}.journal" / "journal") for name in world.names
         }
@@ -261,11 +243,7 @@ def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(
     step = 1 if os.environ.get("SHOAL_EVERY_ENTRY") else 8
     expected, entries = undisturbed[keyed]
     world = small_world(tmp_path, keyed)
-    for other in world.names:
-        if other != name:
-            world.start(other)
     lives = world.die_again_and_again(name, step)
-    assert set(world.statuses().values()) == {0}
     assert {world.release(owner) for owner in world.names if owner != "recipient"} == {expected}
     assert lives >= entries[name] // step - 4  # who left, and who has everything, may never be told
 
@@ -286,9 +264,7 @@ def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(
         (tmp_path / "whole").mkdir()
         whole = small_world(tmp_path / "whole", False)
         whole.content["method"] = world.content["method"] = method
-        for owner in whole.names:
-            whole.start(owner)
-        assert set(whole.statuses().values()) == {0}
+        assert set(whole.run().values()) == {0}
         expected = whole.release("bank")
     name = world.names[entry % 3]
     for other in world.names:
@@ -359,15 +335,9 @@ def shapes(path):
 def test_a_fusion_whose_starter_is_killed_goes_on_when_it_is_run_again(tmp_path):
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement, output = str(tmp_path / "demo" / "bank.parties.yaml"), str(tmp_path / "out.csv")
-    starter = subprocess.Popen(
-        [sys.executable, "-m", "shoal", "fuse", agreement, "-o", output, "-q"]
-    )
     journal = tmp_path / ".out.csv.fuse" / "bank" / "journal"
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (journal.exists() and journal.stat().st_size > 20_000):
-        time.sleep(0.02)
-    starter.kill()
-    starter.wait()
+    with running(tmp_path, "fuse", agreement, "-o", output, "-q") as starter:
+        until(lambda: journal.exists() and journal.stat().st_size > 20_000, starter)
     before = journal.read_bytes()[:10_000]
     assert not (tmp_path / "out.csv").exists()
     time.sleep(1)  # its parties die with it
@@ -385,19 +355,11 @@ def test_a_party_that_fails_for_a_reason_that_passes_is_started_again_and_it_is_
     if not Path("/proc/self/cmdline").exists():
         pytest.skip("the system does not tell what its processes run")
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
-    order = ["fuse", str(tmp_path / "demo" / "bank.parties.yaml"), "-q", "-o", "out.csv"]
-    fusion = subprocess.Popen(
-        [sys.executable, "-m", "shoal", *order], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        until = time.monotonic() + 60
-        while not (found := descendants(fusion.pid, victim)):
-            assert time.monotonic() < until
-            time.sleep(0.01)
+    agreement = str(tmp_path / "demo" / "bank.parties.yaml")
+    with running(tmp_path, "fuse", agreement, "-q", "-o", "out.csv") as fusion:
+        found = until(lambda: descendants(fusion.pid, victim), fusion)
         os.kill(found[0], signal.SIGKILL)
         _, shown = fusion.communicate(timeout=120)
-    finally:
-        fusion.kill()
     assert fusion.returncode == 0, shown
     assert "starting it again (1 of" in shown
     assert Certificate.load(tmp_path / "out.csv.certificate.json").holds
@@ -478,9 +440,7 @@ def test_parties_with_another_agreement_stop(tmp_path):
 def test_too_few_people_in_common_end_the_run_for_everybody(tmp_path):
     world = bank_world(tmp_path)
     world.content["minimum"] = 1000
-    for name in world.names:
-        world.start(name)
-    assert set(world.statuses().values()) == {3}
+    assert set(world.run().values()) == {3}
     assert "in common" in world.message("office")
     assert not (tmp_path / "bank.csv").exists()
 
@@ -489,9 +449,7 @@ def test_a_helper_ends_when_the_owners_find_too_few_people_in_common(tmp_path):
     """It computes without knowing which round is the last, and used to wait for one forever."""
     world = bank_world(tmp_path, maximum="mpyc", helper="recipient")
     world.content["minimum"] = 1000
-    for name in world.names:
-        world.start(name)
-    assert world.statuses() == {"bank": 3, "insurer": 3, "recipient": 4}
+    assert world.run() == {"bank": 3, "insurer": 3, "recipient": 4}
     assert "left before the end" in world.message("recipient")
 
 
@@ -500,24 +458,9 @@ def test_owners_who_disagree_on_a_label_publish_nothing(tmp_path):
     table = tmp_path / "office.table.csv"
     wrong = pl.read_csv(table, infer_schema=False).with_columns(pl.lit("yes").alias("loan"))
     wrong.write_csv(table)
-    for name in world.names:
-        world.start(name, patience=5)
-    assert world.statuses()["office"] == 2  # the tables are at fault, not a party
+    assert world.run(patience=5)["office"] == 2  # the tables are at fault, not a party
     assert "differ" in world.message("office")
     assert not (tmp_path / "bank.csv").exists()
-
-
-def test_a_listed_port_that_is_taken_is_reported(tmp_path):
-    import socket
-
-    world = bank_world(tmp_path)
-    host, port = world.content["parties"][0]["address"].split(":")
-    with socket.socket() as taken:
-        taken.bind((host, int(port)))
-        taken.listen()
-        world.start("bank", patience=5)
-        assert world.statuses() == {"bank": 4}
-    assert "can't be listened on" in world.message("bank")
 
 
 def test_tls_1_2_finds_no_common_suite(tmp_path):
@@ -677,12 +620,3 @@ def test_what_can_not_be_is_reported_and_leaves_nothing(tmp_path, change, error,
     with pytest.raises(error, match=shown):
         fuse_file(agreement, str(tmp_path / "out.csv"))
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-
-def test_the_hash_covers_what_is_shown_and_not_where_tables_lie(tmp_path):
-    world = bank_world(tmp_path)
-    before = Agreement.from_dict(world.content, tmp_path).hash
-    world.content["parties"][0]["table"] = "elsewhere.csv"
-    assert Agreement.from_dict(world.content, tmp_path).hash == before
-    world.content["parties"][0]["attributes"]["salary"]["domain"] = [0, 300]
-    assert Agreement.from_dict(world.content, tmp_path).hash != before

@@ -7,19 +7,15 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 
-from fusion_cases import Case
-from naive_party_mondrian import groups_of
-from party_processes import bank_world
+from naive_party_mondrian import rows_by_turns
+from party_processes import bank_fusion, bank_world
 from recorded_fusion import in_memory, record
 from services.test_hostile_messages import refused_mutations
 from services.test_transcript import check_every_message_counts
-from shoal.data.table import Table
 from shoal.fusion.containment import check_transcript
-from shoal.fusion.fuse import fuse_file
 from shoal.policy.agreement import Agreement
-from shoal.samples import bank, write_sample
+from shoal.samples import bank
 
 METHOD = {"name": "party-mondrian", "hulls": True}
 
@@ -27,20 +23,19 @@ METHOD = {"name": "party-mondrian", "hulls": True}
 @pytest.fixture(scope="module")
 def fused(forked_parties, tmp_path_factory):
     """Two owners without a helper, one of them with a column that is published as it is."""
+
+    def change(content):
+        content["parties"].pop(1)
+        content["parties"][1]["attributes"]["district"] = {"role": "plain"}
+        promises = [
+            {"model": "k-anonymity", "k": 5},
+            {"model": "l-diversity", "attribute": "loan", "l": 2},
+            {"model": "l-diversity", "attribute": "district", "l": 2},
+        ]
+        content |= {"promises": promises, "method": METHOD}
+
     folder = tmp_path_factory.mktemp("fused")
-    write_sample("bank", 120, 4, str(folder / "demo"))
-    path = folder / "demo" / "bank.parties.yaml"
-    content = yaml.safe_load(path.read_text())
-    content["parties"].pop(1)
-    content["parties"][1]["attributes"]["district"] = {"role": "plain"}
-    promises = [
-        {"model": "k-anonymity", "k": 5},
-        {"model": "l-diversity", "attribute": "loan", "l": 2},
-        {"model": "l-diversity", "attribute": "district", "l": 2},
-    ]
-    content |= {"promises": promises, "method": METHOD}
-    path.write_text(yaml.safe_dump(content))
-    certificate = fuse_file(str(path), str(folder / "out.csv"), transcript=folder / "said")
+    path, certificate = bank_fusion(folder, 120, change)
     return folder, Agreement.load(path), certificate
 
 
@@ -49,22 +44,11 @@ def test_two_owners_need_no_helper_and_end_with_the_groups_of_one(fused):
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
     parts = bank.generate_parts(120, 4)
     joined = parts["bank"].join(parts["office"], on="customer").cast(pl.String)
-    table = Table(joined)
-    codes = [domain.cells_of(table.column(domain.name), "")[0] for domain in agreement.domains]
-    case = Case(
-        tuple(agreement.quasi),
-        tuple(codes),
-        tuple(domain.taxonomy for domain in agreement.domains),
-        np.unique(joined["loan"], return_inverse=True)[1],
-        tuple(agreement.qids()),
-    )
-    districts = np.unique(joined["district"], return_inverse=True)[1]
-    texts = [
-        (*(d.text(*span) for d, span in zip(agreement.domains, spans, strict=True)), *raw)
-        for rows, spans in groups_of(case, labels=2, hulls=True, others=[(districts, 2)])
-        for raw in joined[list(rows)].select("district", "loan").rows()
-    ]
-    assert sorted(published.select(*agreement.quasi, "district", "loan").rows()) == sorted(texts)
+    shown = joined.select("district", "loan")
+    districts, loans = (np.unique(column, return_inverse=True)[1] for column in shown)
+    asked = {"labels": 2, "hulls": True, "others": [(districts, 2)]}
+    rows = rows_by_turns(agreement, joined, shown, loans, **asked)
+    assert sorted(published.select(*agreement.quasi, *shown.columns).rows()) == sorted(rows)
     assert [promise["holds"] for promise in certificate["promises"]] == [True] * 3
     assert certificate["fusion"]["colluding_parties"] is None
     assert "shares" not in certificate["fusion"]["bytes"]
@@ -96,10 +80,7 @@ def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path
 def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path):
     world = bank_world(tmp_path, n=40)
     world.content |= {"promises": [{"model": "k-anonymity", "k": 4}], "method": METHOD}
-    for other in ("insurer", "office"):
-        world.start(other)
     assert world.die_again_and_again("bank", 10) > 2
-    assert set(world.statuses().values()) == {0}
     assert len({world.release(name) for name in world.names}) == 1
 
 
@@ -107,9 +88,7 @@ def test_more_values_than_there_are_end_the_run_for_all(tmp_path):
     world = bank_world(tmp_path, n=40)
     diverse = {"model": "l-diversity", "attribute": "loan", "l": 3}
     world.content |= {"promises": [{"model": "k-anonymity", "k": 4}, diverse], "method": METHOD}
-    for name in world.names:
-        world.start(name)
-    assert set(world.statuses().values()) == {3}
+    assert set(world.run().values()) == {3}
     assert "'loan' has fewer than 3 different values" in world.message("office")
 
 

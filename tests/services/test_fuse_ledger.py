@@ -52,11 +52,9 @@ def run(world, dies: str | None = None) -> dict[str, int]:
     for name in world.names:
         shutil.rmtree(world.folder / f"{name}.journal", ignore_errors=True)
         (world.folder / f"{name}.error").unlink(missing_ok=True)
-    for name in world.names:
-        if name != dies:
-            world.start(name, patience=10)
-    if dies is not None:
-        world.die_again_and_again(dies, 12)
+    if dies is None:
+        return world.run(patience=10)
+    world.die_again_and_again(dies, 12, patience=10)
     return world.statuses()
 
 

@@ -10,21 +10,18 @@ import pytest
 import yaml
 
 import shoal
-from fusion_cases import Case
-from naive_party_mondrian import groups_of
-from party_processes import bank_world
+from naive_party_mondrian import rows_by_turns
+from party_processes import bank_fusion, bank_world
 from recorded_fusion import in_memory, record
 from services.test_hostile_messages import refused_mutations
 from services.test_transcript import check_every_message_counts, records, write_records
-from shoal.data.table import Table
 from shoal.errors import PartyError
 from shoal.fusion.containment import check_transcript
-from shoal.fusion.fuse import fuse_file
 from shoal.fusion.ground import REFUSED, VALID
 from shoal.fusion.limits import terms_of
 from shoal.fusion.wire.messages import LENGTH, MessageKind, Parser
 from shoal.policy.agreement import Agreement
-from shoal.samples import bank, write_sample
+from shoal.samples import bank
 
 METHODS = ["party-tds", "party-mondrian"]
 SENSITIVE = {"attribute": "district", "l": 4, "veto": "seen"}
@@ -42,12 +39,7 @@ def with_veto(content, method: str, k: int = 2) -> None:
 @pytest.fixture(scope="module", params=METHODS)
 def fused(forked_parties, tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("fused")
-    write_sample("bank", 120, 4, str(folder / "demo"))
-    path = folder / "demo" / "bank.parties.yaml"
-    content = yaml.safe_load(path.read_text())
-    with_veto(content, request.param)
-    path.write_text(yaml.safe_dump(content))
-    certificate = fuse_file(str(path), str(folder / "out.csv"), transcript=folder / "said")
+    path, certificate = bank_fusion(folder, 120, lambda content: with_veto(content, request.param))
     return folder, Agreement.load(path), certificate
 
 
@@ -62,21 +54,10 @@ def test_the_owners_end_with_the_table_of_one(fused):
         policy["promises"] = [{"model": "k-anonymity", "k": 2}, asked]
         rows = shoal.publish(joined, policy).data.cast(pl.String).select(names).rows()
     else:
-        table = Table(joined)
-        codes = [domain.cells_of(table.column(domain.name), "")[0] for domain in agreement.domains]
-        case = Case(
-            tuple(agreement.quasi),
-            tuple(codes),
-            tuple(domain.taxonomy for domain in agreement.domains),
-            np.zeros(joined.height, dtype=np.int64),
-            tuple(agreement.qids()),
-        )
         districts = np.unique(joined["district"], return_inverse=True)[1]
-        rows = [
-            (*(d.text(*span) for d, span in zip(agreement.domains, spans, strict=True)), *raw)
-            for group, spans in groups_of(case, veto=(districts, 4))
-            for raw in joined[list(group)].select("district", "loan").rows()
-        ]
+        nobody = np.zeros(joined.height, dtype=np.int64)
+        shown = joined.select("district", "loan")
+        rows = rows_by_turns(agreement, joined, shown, nobody, veto=(districts, 4))
     published = pl.read_csv(folder / "out.csv", infer_schema=False)
     assert sorted(published.select(names).rows()) == sorted(rows)
     assert [promise["model"] for promise in certificate["promises"]] == [
@@ -137,11 +118,7 @@ def test_a_changed_verdict_or_proposal_is_found(fused, tmp_path):
 def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path, method, name):
     world = bank_world(tmp_path, n=40)
     with_veto(world.content, method, k=4)
-    for other in world.names:
-        if other != name:
-            world.start(other)
     assert world.die_again_and_again(name, 20) > 2
-    assert set(world.statuses().values()) == {0}
     assert len({world.release(owner) for owner in world.names}) == 1
 
 
@@ -150,9 +127,7 @@ def test_more_values_than_there_are_end_the_run_for_all(tmp_path, method):
     world = bank_world(tmp_path, n=40)
     with_veto(world.content, method, k=4)
     world.content["sensitive"]["l"] = 9
-    for name in world.names:
-        world.start(name)
-    assert set(world.statuses().values()) == {3}
+    assert set(world.run().values()) == {3}
     for name in world.names:
         assert "'district' has fewer than 9 different values" in world.message(name)
 

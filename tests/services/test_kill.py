@@ -15,7 +15,9 @@ import pytest
 import yaml
 
 import linked_cases
+from failing_calls import Killed
 from file_limits import limited
+from real_commands import ended, running, started
 from sample_policies import PATIENTS
 from shoal.auditor.verify import verify
 from shoal.connectors import files
@@ -29,21 +31,16 @@ from shoal.samples import patients
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
 from thorough import LONG, every, long_but, long_where
-from warm_interpreters import SHOAL
+
+PUBLISH = "publish patients.csv -p policy.yaml -o out.csv -q".split()
 
 
 @pytest.mark.parametrize("trial", long_where(lambda trial: trial > 0, range(6)))
 def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
-    process = subprocess.Popen(
-        [*SHOAL, *"publish patients.csv -p policy.yaml -o out.csv -q".split()],
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(random.Random(trial).uniform(0.02, 0.8))
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
+    with running(tmp_path, *PUBLISH):
+        time.sleep(random.Random(trial).uniform(0.02, 0.8))
     release, certificate = tmp_path / "out.csv", tmp_path / "out.csv.certificate.json"
     if certificate.exists():
         claimed = json.loads(certificate.read_text())["output"]["sha256"]
@@ -54,11 +51,7 @@ def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
         assert not release.exists()
 
 
-class Killed(BaseException):
-    """What no code of ours catches."""
-
-
-def dying(monkeypatch, instant: int) -> list[int]:
+def dying_on_disk(monkeypatch, instant: int) -> list[int]:
     """Kills this process at its step number `instant` on disk: it does none after that, and what it
     would tidy up stays. How many steps there were.
     """
@@ -123,7 +116,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
         for name in everything:
             Path(name).unlink(missing_ok=True)
         with monkeypatch.context() as patched:
-            calls = dying(patched, instant)
+            calls = dying_on_disk(patched, instant)
             with contextlib.suppress(Killed):
                 publish_file("patients.csv", policy, "out.csv")
         there = [Path(name).exists() for name in everything]
@@ -145,14 +138,8 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
     patients.generate(60, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
-    publish = [*SHOAL, "publish", "patients.csv", "-p", "policy.yaml"]
-    search = ["--set", "refine=thorough", "--set"]
-    process = subprocess.Popen(
-        [*publish, "-o", "out.csv", *search, "steps=1000000"],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    search = "--set refine=thorough --set steps=1000000".split()
+    process = started(tmp_path, *PUBLISH[:-1], *search)
     for line in process.stderr:
         if "refining: step" in line:
             break
@@ -163,8 +150,9 @@ def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_
     assert all(promise["holds"] for promise in certificate["promises"])
     made = certificate["method"]["search_statistics"]
     assert 0 < made["stop"] < made["steps"] == 1_000_000
-    again = ["steps=1000000", "--set", f"stop={made['stop']}"]
-    subprocess.run([*publish, "-o", "again.csv", "-q", *search, *again], cwd=tmp_path, check=True)
+    stop = ["--set", f"stop={made['stop']}", "-o", "again.csv"]
+    again = ended(tmp_path, *PUBLISH, *search, *stop)
+    assert again.returncode == 0, again.stderr
     assert file_sha256(tmp_path / "again.csv") == file_sha256(tmp_path / "out.csv")
 
 
@@ -219,11 +207,7 @@ def test_linked_tables_that_find_no_room_are_refused_in_one_line_and_leave_nothi
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
-    process = subprocess.Popen(
-        [*SHOAL, *"publish patients.csv -p policy.yaml -o out.csv -q".split()],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-    )
+    process = started(tmp_path, *PUBLISH)
     while not list(tmp_path.glob(".out.csv.*")) and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(stop)

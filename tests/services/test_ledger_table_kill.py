@@ -22,7 +22,7 @@ import killed_republish
 import polars as pl
 import pytest
 
-from killed_appends import Killed, killed_at
+from failing_calls import Killed, killed_at
 from postgres_server import PASSWORD, USER, lose_a_commit, server
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger

@@ -3,75 +3,42 @@
 import errno
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import shoal
+from failing_calls import Killed, failing_at_every_step
 from file_limits import limited
-from republish_cases import POLICY, append, policy, wearers
+from real_commands import ended
+from republish_cases import POLICY, append, policy, save, take_back, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import Ledger, signals_deferred
 from shoal.errors import STOPS
 from thorough import every
 
 PEOPLE = 60
-CALLS = ("fsync", "rename", "replace", "mkdir", "unlink", "chmod")
 STAND_IN = 65534
-
-
-class Killed(BaseException):
-    """The process is gone: nothing that follows in it is done."""
 
 
 @pytest.fixture
 def place(tmp_path) -> Path:
     """A ledger of one release and a copy to go back to."""
     append(tmp_path / "L", wearers(PEOPLE, 0))
-    for name in ("L", "L.private"):
-        shutil.copytree(tmp_path / name, tmp_path / "before" / name)
+    save(tmp_path)
     return tmp_path
-
-
-def taken_back(place: Path) -> None:
-    for name in ("L", "L.private"):
-        shutil.rmtree(place / name)
-        shutil.copytree(place / "before" / name, place / name)
 
 
 def drafts(place: Path) -> list[Path]:
     return [path for path in place.rglob(".*") if path.name.endswith(".part")]
-
-
-@contextmanager
-def failing_at(
-    instant: int, failure: Callable[[], BaseException], monkeypatch
-) -> Iterator[list[str]]:
-    """The system call of that number fails, before it does anything; which calls were made."""
-    made: list[str] = []
-
-    def counted(name: str, call):
-        def tried(*arguments, **options):
-            made.append(name)
-            if len(made) == instant + 1:
-                raise failure()
-            return call(*arguments, **options)
-
-        return tried
-
-    with monkeypatch.context() as patched:
-        for name in CALLS:
-            patched.setattr(os, name, counted(name, getattr(os, name)))
-        yield made
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
@@ -79,46 +46,39 @@ def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     place, monkeypatch, number
 ):
     shown: list[str] = []
-    for instant in range(200):
-        with failing_at(instant, lambda: OSError(number, os.strerror(number)), monkeypatch) as made:
+    failure = OSError(number, os.strerror(number))
+    for failing in failing_at_every_step(lambda: failure, monkeypatch):
+        with failing as made:
             try:
                 done = append(place / "L", wearers(PEOPLE, 1))
                 shown += [done.unfinished] if done.unfinished else []
-                assert Ledger.at(place / "L").releases() == [1, 2], (instant, made[-1])
+                assert Ledger.at(place / "L").releases() == [1, 2], made
             except shoal.InputError as error:
                 shown.append(f"ledger: {error}")
-                assert Ledger.at(place / "L").releases() == [1], (instant, made[-1])
-        if len(made) <= instant:
-            assert len(shown) > instant - 4, (
-                "all but a few that did not matter, as the folder was there"
-            )
-            assert all(os.strerror(number) in line for line in shown)
-            assert any("release 0002 is published" in line for line in shown)
-            assert all(line.startswith(("ledger", "release 0002")) for line in shown)
-            return
-        assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
+                assert Ledger.at(place / "L").releases() == [1], made
+        assert Ledger.at(place / "L").verify() == [], made
         done = append(place / "L", wearers(PEOPLE, 1))
-        assert (done.release, Ledger.at(place / "L").releases()) == (2, [1, 2]), (instant, made[-1])
-        assert not drafts(place), (instant, made[-1])
-        taken_back(place)
-    raise AssertionError("an append takes fewer steps than that")
+        assert (done.release, Ledger.at(place / "L").releases()) == (2, [1, 2]), made
+        assert not drafts(place), made
+        take_back(place)
+    assert len(shown) > len(made) - 4, "all but a few that did not matter, as the folder was there"
+    assert all(os.strerror(number) in line for line in shown)
+    assert any("release 0002 is published" in line for line in shown)
+    assert all(line.startswith(("ledger", "release 0002")) for line in shown)
 
 
 def test_a_stop_at_any_instant_leaves_nothing_half_done(place, monkeypatch):
     """Ctrl-C or SIGTERM: what is begun is tidied up at once, unless the release is out already."""
-    for instant in range(200):
-        with failing_at(instant, KeyboardInterrupt, monkeypatch) as made:
+    for failing in failing_at_every_step(KeyboardInterrupt, monkeypatch):
+        with failing as made:
             try:
                 append(place / "L", wearers(PEOPLE, 1))
             except KeyboardInterrupt:
-                assert not drafts(place), (instant, made[-1])
-        if len(made) <= instant:
-            assert instant > 10
-            return
-        assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
+                assert not drafts(place), made
+        assert Ledger.at(place / "L").verify() == [], made
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
-        taken_back(place)
-    raise AssertionError("an append takes fewer steps than that")
+        take_back(place)
+    assert len(made) > 10
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -197,31 +157,25 @@ class Disk:
 @pytest.mark.parametrize("keeps_names", [True, False])
 def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, keeps_names):
     cut = published = 0
-    for instant in range(200):
+    for failing in failing_at_every_step(Killed, monkeypatch):
         disk, done = Disk(place), None
         with monkeypatch.context() as patched:
-            patched.setattr(shutil, "rmtree", lambda *a, **o: None)  # nobody tidies up
             disk.watch(patched)
-            with failing_at(instant, Killed, patched) as made:
+            with failing as made:
                 try:
                     done = append(place / "L", wearers(PEOPLE, 1))
                 except Killed:
                     cut += 1
         disk.cut(keeps_names)
-        assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
-        if done is not None:
-            assert Ledger.at(place / "L").releases() == [1, 2], (
-                "what was told to be published stays"
-            )
-        published += Ledger.at(place / "L").releases() == [1, 2]
+        assert Ledger.at(place / "L").verify() == [], made
+        is_out = Ledger.at(place / "L").releases() == [1, 2]
+        assert is_out or done is None, "what was told to be published stays"
+        published += is_out
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
         assert Ledger.at(place / "L").verify() == []
-        if len(made) <= instant:
-            assert cut > 20
-            assert published > 2, "some cuts came after the release was out"
-            return
-        taken_back(place)
-    raise AssertionError("an append takes fewer steps than that")
+        take_back(place)
+    assert cut > 20
+    assert published > 2, "some cuts came after the release was out"
 
 
 def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monkeypatch):
@@ -240,18 +194,14 @@ def test_the_model_of_a_power_cut_finds_a_rename_before_its_contents(place, monk
 # Real processes
 
 
-def prepared(folder: Path, increments: int = 3, people: int = 400) -> None:
+def prepared(folder: Path) -> None:
     (folder / "p.json").write_text(json.dumps(POLICY))
-    for i in range(increments):
-        wearers(people, i).write_csv(folder / f"{i}.csv")
+    for i in range(2):
+        wearers(400, i).write_csv(folder / f"{i}.csv")
 
 
 def arguments(increment: int) -> list[str]:
     return ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q"]
-
-
-def command(increment: int) -> list[str]:
-    return [sys.executable, "-m", "shoal", *arguments(increment)]
 
 
 def test_a_file_that_may_not_grow_is_reported_in_one_line(tmp_path):
@@ -298,7 +248,7 @@ def test_a_full_disk_is_reported_and_leaves_the_ledger_whole(tmp_path):
     if not allowed:
         pytest.skip("no file system can be mounted here")
     prepared(tmp_path)
-    assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
+    assert ended(tmp_path, *arguments(0)).returncode == 0
     (tmp_path / "disk").mkdir()
     statuses = []
     files = [
@@ -377,42 +327,6 @@ def test_a_ledger_that_may_not_be_read_is_reported(request):
             shoal.republish(wearers(PEOPLE, 1), policy(), folder / "L")
         (folder / "L" / "0001").chmod(0o755)
         assert shoal.audit_ledger(folder / "L").holds
-
-
-def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_twice(tmp_path):
-    """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never
-    stay.
-    """
-    prepared(tmp_path)
-    rng = random.Random(5)
-    subprocess.run([sys.executable, "-m", "shoal", "--version"], stdout=subprocess.DEVNULL)
-    begun = time.monotonic()
-    assert subprocess.run(command(0), cwd=tmp_path).returncode == 0
-    usual = time.monotonic() - begun
-    for trial in (0, 3, 4):  # each signal and each increment
-        process = subprocess.Popen(
-            command(1 + trial % 2), cwd=tmp_path, stderr=subprocess.PIPE, text=True
-        )
-        time.sleep(usual * rng.uniform(0.5, 1.0))
-        process.send_signal((signal.SIGTERM, signal.SIGINT)[trial // 2 % 2])
-        _, err = process.communicate(timeout=60)
-        # a stop before Python has begun ends it as the system does
-        assert process.returncode in (0, 130, -signal.SIGTERM, -signal.SIGINT), err
-        if process.returncode == 0:
-            assert Ledger.at(tmp_path / "L").step_for(digest_of(tmp_path / f"{1 + trial % 2}.csv"))
-        assert not drafts(tmp_path)
-        assert Ledger.at(tmp_path / "L").verify() == []
-    for i in (1, 2):
-        append(tmp_path / "L", wearers(400, i))
-    found = audit_ledger(tmp_path / "L")
-    assert found.holds
-    assert [r.certificate["records"]["out"] for r in found.releases] == [400] * 3
-
-
-def digest_of(path: Path) -> str:
-    from shoal.connectors.files import file_sha256
-
-    return file_sha256(path)
 
 
 def test_clocks_that_jump_do_not_matter(tmp_path, monkeypatch):

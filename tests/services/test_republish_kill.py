@@ -5,17 +5,19 @@ import random
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from republish_cases import POLICY, append, wearers
+from failing_calls import Killed, failing_at_every_step
+from real_commands import Process, ended, started
+from republish_cases import POLICY, append, save, take_back, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.terms import returns_people
+from shoal.connectors.files import file_sha256
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.ledgers.republish import republish
 from shoal.policy import registry
@@ -23,6 +25,8 @@ from shoal.policy.policy import Policy
 from thorough import LONG, examples, long_where
 
 INCREMENTS, PEOPLE = 3, 200
+STEPS = ("fsync", "rename", "replace", "unlink")
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 @pytest.fixture
@@ -34,11 +38,9 @@ def place(tmp_path) -> Path:
     return tmp_path
 
 
-def started(place: Path, increment: int, *more: str) -> subprocess.Popen:
-    command = ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", "L", "-q", *more]
-    return subprocess.Popen(
-        [sys.executable, "-m", "shoal", *command], cwd=place, stderr=subprocess.PIPE, text=True
-    )
+def begun(place: Path, increment: int) -> Process:
+    """An append in a process of its own."""
+    return started(place, "republish", f"{increment}.csv", *"-p p.json --ledger L -q".split())
 
 
 def assert_everybody_is_published_once(place: Path) -> None:
@@ -49,21 +51,29 @@ def assert_everybody_is_published_once(place: Path) -> None:
     assert not [p.name for p in (*place.rglob(".*.part"),)]
 
 
-def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twice(place):
-    """The kill falls anywhere between start and end; the same increment is tried again
-    afterwards.
+@pytest.mark.parametrize("signals", [(signal.SIGKILL,), STOPS], ids=["killed", "stopped"])
+def test_ended_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twice(place, signals):
+    """The end falls anywhere between start and end; the same increment is tried again afterwards.
+    A stop gives exit status 130 and leaves no draft, or the release is out.
     """
     rng = random.Random(7)
     append(place / "warm", wearers(PEOPLE, 99))  # kernels are compiled
-    subprocess.run([sys.executable, "-m", "shoal", "--version"], stdout=subprocess.DEVNULL)
-    begun = time.monotonic()
-    assert started(place, 0).wait(timeout=120) == 0
-    usual = time.monotonic() - begun
+    ended(place, "--version")
+    clock = time.monotonic()
+    assert begun(place, 0).wait(timeout=120) == 0
+    usual = time.monotonic() - clock
     for trial in range(examples(3, 6)):
-        process = started(place, 1 + trial % (INCREMENTS - 1))
+        increment = 1 + trial % (INCREMENTS - 1)
+        process = begun(place, increment)
         time.sleep(usual * rng.uniform(0.3, 1.05))
-        process.send_signal(signal.SIGKILL)
-        process.wait(timeout=60)
+        process.send_signal(signals[trial % len(signals)])
+        _, err = process.communicate(timeout=60)
+        # a stop before Python has begun ends it as the system does
+        assert process.returncode in (0, 130, *(-one for one in signals)), err
+        if process.returncode == 0:
+            assert Ledger.at(place / "L").step_for(file_sha256(place / f"{increment}.csv"))
+        if signals is STOPS:
+            assert not [*place.rglob(".*.part")]
         assert Ledger.at(place / "L").verify() == []
     for i in range(INCREMENTS):
         append(place / "L", wearers(PEOPLE, i))
@@ -95,69 +105,27 @@ def test_killed_between_any_two_steps_on_disk(place, monkeypatch, method):
     """The same without luck: the process dies before and after every rename, sync and removal of an
     append.
     """
-    import os
-
-    class Killed(BaseException):
-        pass
-
     ledger = place / "L"
     asked, (first, following) = first_and_next(method)
     append(ledger, first, asked, allow_leaks=True)
-    undisturbed = undisturbed_bytes(place, following, asked)
-    for instant in range(200):
-        copies = {
-            name: shutil.copytree(place / name, place / f"c-{name}") for name in ("L", "L.private")
-        }
-        count = 0
-
-        def dies(call):
-            def counted(*arguments, **options):
-                nonlocal count
-                count += 1
-                if count == instant + 1:  # noqa: B023
-                    raise Killed
-                return call(*arguments, **options)
-
-            return counted
-
-        with monkeypatch.context() as patched:
-            for name in ("fsync", "rename", "replace", "unlink"):
-                patched.setattr(os, name, dies(getattr(os, name)))
-            # what a killed process leaves is not tidied up
-            patched.setattr(shutil, "rmtree", lambda *a, **o: None)
-            try:
-                append(ledger, following, asked, allow_leaks=True)
-                survived = True
-            except Killed:
-                survived = False
-        assert Ledger.at(ledger).verify() == [], instant
+    save(place)
+    append(ledger, following, asked, allow_leaks=True)
+    undisturbed = (ledger / "0002" / DATA).read_bytes()
+    for failing in failing_at_every_step(Killed, monkeypatch, STEPS):
+        take_back(place)
+        with failing as tried, suppress(Killed):
+            append(ledger, following, asked, allow_leaks=True)
+        assert Ledger.at(ledger).verify() == [], tried
         done = append(ledger, following, asked, allow_leaks=True)
-        assert done.release == 2, instant
-        assert Ledger.at(ledger).verify() == [], instant
+        assert done.release == 2, tried
+        assert Ledger.at(ledger).verify() == [], tried
         assert Ledger.at(ledger).releases() == [1, 2]
         assert (ledger / "0002" / DATA).read_bytes() == undisturbed
-        if survived:
-            assert instant > 10, "there were instants to die at"
-            return
-        for name, copy in copies.items():
-            shutil.rmtree(place / name)
-            Path(copy).rename(place / name)
-    raise AssertionError("an append takes fewer steps than that")
-
-
-def undisturbed_bytes(place: Path, increment: pl.DataFrame, asked: Policy) -> bytes:
-    """The release that an append leads to which nothing stops; the ledger stays as it is."""
-    (place / "copy").mkdir()
-    for name in ("L", "L.private"):
-        shutil.copytree(place / name, place / "copy" / name)
-    append(place / "copy" / "L", increment, asked, allow_leaks=True)
-    published = (place / "copy" / "L" / "0002" / DATA).read_bytes()
-    shutil.rmtree(place / "copy")
-    return published
+    assert len(tried) > 10, "there were instants to die at"
 
 
 def test_processes_at_once_append_one_after_the_other(place):
-    for process in [started(place, i) for i in range(INCREMENTS)]:
+    for process in [begun(place, i) for i in range(INCREMENTS)]:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
     assert_everybody_is_published_once(place)
@@ -190,38 +158,33 @@ def test_processes_that_wait_for_a_lock_that_is_removed_append_one_after_the_oth
 
 def test_a_ledger_that_was_copied_and_continued_twice_is_found_by_the_hash_that_was_noted(place):
     """Each copy is whole by itself. Every append prints the hash to note."""
-    assert started(place, 0).wait(timeout=120) == 0
+    assert begun(place, 0).wait(timeout=120) == 0
     for part in ("", ".private"):
         shutil.copytree(place / f"L{part}", place / f"copy{part}")
     noted = {}
     for ledger, increment in (("L", 1), ("copy", 2)):
         command = ["republish", f"{increment}.csv", "-p", "p.json", "--ledger", ledger]
-        shown = shoal(place, *command)
+        shown = ended(place, *command)
         assert shown.returncode == 0
         noted[ledger] = re.search(r"--noted ([0-9a-f]{64})$", shown.stderr, re.MULTILINE)[1]
     for ledger in noted:
-        assert shoal(place, "ledger", "verify", ledger).returncode == 0
+        assert ended(place, "ledger", "verify", ledger).returncode == 0
         for own, hash_noted in noted.items():
-            found = shoal(place, "ledger", "verify", ledger, "--noted", hash_noted)
+            found = ended(place, "ledger", "verify", ledger, "--noted", hash_noted)
             assert (found.returncode == 0) == (own == ledger), found.stderr
             assert ("the noted release is not in it" in found.stderr) == (own != ledger)
 
 
-def shoal(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    order = [sys.executable, "-m", "shoal", *command]
-    return subprocess.run(order, cwd=place, capture_output=True, text=True)
-
-
 def test_two_processes_with_the_same_increment_publish_it_once(place):
-    processes = [started(place, 0) for _ in range(2)]
+    processes = [begun(place, 0) for _ in range(2)]
     assert [p.wait(timeout=120) for p in processes] == [0, 0]
     assert Ledger.at(place / "L").releases() == [1]
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", STOPS)
 def test_a_stopped_append_leaves_no_draft(place, stop):
-    assert started(place, 0).wait(timeout=120) == 0
-    process = started(place, 1)
+    assert begun(place, 0).wait(timeout=120) == 0
+    process = begun(place, 1)
     while not list((place / "L").glob(".*.part")) and process.poll() is None:
         time.sleep(0.002)
     process.send_signal(stop)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -96,8 +96,7 @@ def rounds(owners):
 
 @pytest.mark.parametrize(("owners", "computing"), long_but((3, 3), [(2, 3), (3, 3), (4, 4)]))
 def test_the_secure_maximum_is_the_plain_one(owners, computing):
-    parties = Parties(owners, computing)
-    try:
+    with closing(Parties(owners, computing)) as parties:
         for bids in rounds(owners):
             winner, steps, _ = plain_maximum(bids)
             shown = parties.maximum(bids)
@@ -105,14 +104,11 @@ def test_the_secure_maximum_is_the_plain_one(owners, computing):
                 assert sum(shown[number]) == steps
                 assert steps == 0 or shown[number][winner] == steps
             assert all(result == [] for result in shown[owners:])  # a helper learns nothing
-    finally:
-        parties.close()
 
 
 @pytest.mark.parametrize(("owners", "computing"), long_but((3, 3), [(2, 3), (3, 3), (4, 4)]))
 def test_the_winner_alone_is_told_the_second_best_bid(owners, computing):
-    parties = Parties(owners, computing, tells=1)
-    try:
+    with closing(Parties(owners, computing, tells=1)) as parties:
         for bids in rounds(owners):
             winner, steps, runner_up = plain_maximum(bids)
             shown = parties.maximum([plan[:1] for plan in bids])
@@ -120,13 +116,10 @@ def test_the_winner_alone_is_told_the_second_best_bid(owners, computing):
                 expected = runner_up if steps and number == winner else 0
                 assert shown[number][owners:] == [expected]
             assert all(result == [] for result in shown[owners:])
-    finally:
-        parties.close()
 
 
 def test_messages_have_lengths_that_say_nothing_and_hold_no_pickle():
-    parties = Parties(3, 3)
-    try:
+    with closing(Parties(3, 3)) as parties:
         lengths = []
         for bids in rounds(3):
             parties.maximum(bids)
@@ -135,8 +128,6 @@ def test_messages_have_lengths_that_say_nothing_and_hold_no_pickle():
                 payload.startswith(b"\x80") and payload.endswith(b".") for payload in parties.said
             )
         assert lengths[1:] == lengths[1:2] * (len(lengths) - 1)  # the first round carries keys, too
-    finally:
-        parties.close()
 
 
 def test_plain_maximum_counts_what_beats_every_other_first_bid():

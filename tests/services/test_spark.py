@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from real_commands import HOW_TO, how_to, running, until
 from services import killed_shards
 from shard_cases import local_runs, published, source
 from shoal.auditor.audit import audit_file
@@ -43,7 +43,6 @@ pyspark = pytest.importorskip(
 spark = pytest.importorskip("shoal.connectors.spark")
 usual = spark._running
 of_its_own = pytest.mark.skipif(not LONG, reason="sessions of their own: make test-all")
-HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 RECORDS, MOST = 200_000, 20_000
 
 
@@ -186,23 +185,13 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
 ) -> None:
     content = METHODS["rounded"].model.model_dump_json(exclude_unset=True)
     (tmp_path / "policy.json").write_text(content)
-    command = ["publish", str(table), "-p", "policy.json", "-o", "out/", "--engine", "spark"]
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-    running = subprocess.Popen(
-        [sys.executable, "-m", "shoal", *command, "-q"],
-        cwd=tmp_path,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        until = time.monotonic() + 240
-        while not any(path.name.startswith(".out.") for path in tmp_path.iterdir()):
-            assert running.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.05)
-    finally:
-        os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
+    command = ["publish", str(table), *"-p policy.json -o out/ --engine spark -q".split()]
+    more = {"env": os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}, "start_new_session": True}
+    with running(tmp_path, *command, **more) as process:
+        try:
+            until(lambda: [*tmp_path.glob(".out.*")], process, seconds=240)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
     left = {path.name for path in tmp_path.iterdir()} - {"policy.json"}
     assert left
     assert all(name.startswith(".out.") for name in left)
@@ -214,16 +203,6 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
 @pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh", "spark-source.sh"])
 def test_the_how_to_does_what_its_page_says(script: str, tmp_path: Path) -> None:
     shutil.copy(HOW_TO / "spark_source.py", tmp_path)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, call in (("shoal", "-m shoal "), ("python3", "")):
-        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {call}"$@"\n')
-        (programs / name).chmod(0o755)
-    paths = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(
-        ["sh", str(HOW_TO / script)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    done = how_to(script, tmp_path, SPARK_LOCAL_IP="127.0.0.1")
     assert "asked 10, measured" in done.stderr
     assert (tmp_path / "published" / "_shoal.json").exists()

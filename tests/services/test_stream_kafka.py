@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_broker import committed, filled, free_port, put, topic
+from real_commands import how_to
 from sample_policies import PURCHASES
 from shoal.samples import purchases
 from shoal.streams import kafka
@@ -195,20 +196,6 @@ def test_a_broker_that_is_not_there_is_named(shop, shoal, monkeypatch):
 
 @pytest.mark.parametrize(("name", "rows"), [("kafka.sh", 2000), ("kafka-partitions.sh", 3000)])
 def test_the_scripts_of_the_how_to_publish_from_topic_to_topic(broker, tmp_path, name, rows):
-    script = Path(__file__).resolve().parents[2] / "docs" / "how-to" / name
-    # the command as this very source has it
-    command = tmp_path / "shoal"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shoal "$@"\n')
-    command.chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    run = subprocess.run(
-        ["sh", str(script)],
-        cwd=tmp_path,
-        env={**os.environ, "BROKER": broker, "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
-    assert "DOES NOT HOLD" not in run.stdout
+    assert "DOES NOT HOLD" not in how_to(name, tmp_path, BROKER=broker).stdout
     published = [path.read_text().splitlines() for path in tmp_path.glob("published*.jsonl")]
     assert sum(map(len, published)) == rows

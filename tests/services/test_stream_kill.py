@@ -18,6 +18,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from failing_calls import Killed, dying
+from real_commands import ended, running, until
 from sample_policies import PURCHASES
 from shoal.auditor.verify import verify
 from shoal.connectors import files
@@ -29,13 +31,11 @@ from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
-from stream_cases import Crash, crashing
-from stream_processes import METHODS, killed_at_work
+from stream_processes import METHODS, SMALL_PIECES, killed_at_work
 from thorough import every, examples, long_but, long_where
-from warm_interpreters import COMMAND, SHOAL
 
 FILES = ("out.csv", "t.jsonl")
-SMALL_PIECES = f"import sys, shoal.connectors.feeds as f; f.PIECE = 20_000; {COMMAND}"
+FOLLOWED = "-p policy.yaml -o out.csv --checkpoint ck --follow -q".split()
 LITTLE_ROOM = (
     "import resource, signal, sys; sys.dont_write_bytecode = True;"
     " signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
@@ -88,11 +88,11 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
     real, crashes = getattr(where, name), 0
     for _ in range(200):
         # twice at each call
-        monkeypatch.setattr(where, name, crashing(real, crashes // 2 + 1, behind))
+        monkeypatch.setattr(where, name, dying(real, crashes // 2 + 1, behind))
         try:
             found = finished(folder)
             break
-        except Crash:
+        except Killed:
             crashes += 1
     assert crashes > 3
     assert found == expected
@@ -177,11 +177,11 @@ def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, me
     steps = [(name, behind, at) for name in real for behind in (False, True) for at in (1, 3)]
     for name, behind, at in every(4, steps, first=METHODS.index(method)):
         folder = shop / f"{name}-{behind}-{at}"
-        monkeypatch.setattr(Checkpoint, name, crashing(real[name], at, behind))
-        with contextlib.suppress(Crash):
+        monkeypatch.setattr(Checkpoint, name, dying(real[name], at, behind))
+        with contextlib.suppress(Killed):
             finish(folder)
-        monkeypatch.setattr(Checkpoint, name, crashing(real[name], at + 1, not behind))
-        with contextlib.suppress(Crash):
+        monkeypatch.setattr(Checkpoint, name, dying(real[name], at + 1, not behind))
+        with contextlib.suppress(Killed):
             finish(folder)
             crashes -= 1
         crashes += 1
@@ -259,22 +259,15 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
     (shop / "p.csv").rename(shop / "all.csv")
     lines = (shop / f"all{suffix}").read_bytes().splitlines(keepends=True)
     (shop / f"growing{suffix}").write_bytes(b"".join(lines[:2001]) + lines[2001][:5])
-    command = [
-        *SHOAL,
-        *f"stream growing{suffix} -p policy.yaml -o out.csv --checkpoint ck --follow -q".split(),
-    ]
-    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
-    try:
+    with running(shop, "stream", f"growing{suffix}", *FOLLOWED) as process:
         until(lambda: rows(shop) >= 1800, process)
         with open(shop / f"growing{suffix}", "ab") as file:
             file.write(lines[2001][5:] + b"".join(lines[2002:]))
         until(lambda: rows(shop) == 6000 or rows(shop) >= 5700, process)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
     assert process.returncode == 130
-    assert b"the same command resumes from there" in err
+    assert "the same command resumes from there" in err
     assert (shop / "out.csv.certificate.json").exists()
     published = (shop / "out.csv").read_bytes()
     (shop / "all.csv").rename(shop / "p.csv")
@@ -284,43 +277,26 @@ def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix
 def test_a_second_stream_into_the_same_sink_is_refused_until_the_first_one_ends(shop):
     """With a checkpoint of its own it used to write into the same file."""
 
-    def command(source: str, checkpoint: str, *more: str) -> list[str]:
-        order = ["stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv"]
-        return [*SHOAL, *order, "--checkpoint", checkpoint, *more]
-
-    first = subprocess.Popen(command("p.csv", "one", "--follow"), cwd=shop)
-    try:
+    stream = "stream p.csv -p policy.yaml -q -o out.csv --checkpoint".split()
+    with running(shop, *stream, "one", "--follow") as first:
         until(lambda: (shop / ".out.csv.lock").exists(), first)
         for more in ([], ["--follow"]):
-            second = subprocess.run(
-                command("p.csv", "two", *more), cwd=shop, capture_output=True, text=True
-            )
+            second = ended(shop, *stream, "two", *more)
             assert second.returncode == 2
             assert "out.csv': another run writes it" in second.stderr
             assert second.stderr.count("\n") == 1
             assert not (shop / "two").exists()
         until(lambda: rows(shop) >= 5700, first)
-    finally:
-        first.kill()
-        first.wait()
     assert (shop / ".out.csv.lock").exists(), "a killed stream leaves its lock"
-    assert subprocess.run(command("p.csv", "one"), cwd=shop).returncode == 0
+    assert ended(shop, *stream, "one").returncode == 0
     assert not (shop / ".out.csv.lock").exists()
     assert rows(shop) == 6000
 
 
 def test_a_deadline_releases_records_of_a_quiet_stream(shop):
-    command = [
-        *SHOAL,
-        *"stream p.csv -p policy.yaml -o out.csv --checkpoint ck --follow -q".split(),
-        *"--set delta=100000 --deadline 0.5".split(),
-    ]
-    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
-    try:
+    deadline = "--set delta=100000 --deadline 0.5".split()
+    with running(shop, "stream", "p.csv", *FOLLOWED, *deadline) as process:
         until(lambda: rows(shop) == 6000, process)
-    finally:
-        process.kill()
-        process.wait()
 
 
 class Time:
@@ -364,18 +340,14 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
 
 
 def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
-    command = [*SHOAL, *"stream p.csv -p policy.yaml -o out.csv -q --checkpoint ck".split()]
+    stream = "stream p.csv -p policy.yaml -o out.csv -q --checkpoint ck".split()
     cache = shop / "cache"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE, env=environment)
-    try:
+    with running(shop, *stream, env=os.environ | {"NUMBA_CACHE_DIR": str(cache)}) as process:
         until(lambda: any(cache.rglob("*.nbi")), process)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
     assert process.returncode == 130, err
-    assert err.count(b"\n") == 1
+    assert err.count("\n") == 1
     left = [(shop / name).exists() for name in ("out.csv", "out.csv.certificate.json", "ck")]
     assert left in ([False] * 3, [True] * 3)
 
@@ -389,7 +361,7 @@ def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch
     asked = StreamOptions("p.csv", sink, shop / "ck")
     for at in (1, 3, 7):
         place = Outputs if name == "_put" else Run
-        monkeypatch.setattr(place, name, interrupted(getattr(place, name), at))
+        monkeypatch.setattr(place, name, dying(getattr(place, name), at, True, KeyboardInterrupt))
         with contextlib.suppress(KeyboardInterrupt):
             stream_file(asked, Policy.load("policy.yaml"), progress=lambda stage: None)
         monkeypatch.undo()
@@ -407,43 +379,23 @@ def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch
     assert files.read(sink).frame.height == 6000
 
 
-def interrupted(real, at):
-    """The function; behind call number `at` somebody presses Ctrl-C."""
-    calls = 0
+def moved(path):
+    path.rename(path.with_name("rotated"))
 
-    def call(*arguments, **named):
-        nonlocal calls
-        calls += 1
-        result = real(*arguments, **named)
-        if calls == at:
-            raise KeyboardInterrupt
-        return result
 
-    return call
+def cut(path):
+    os.truncate(path, 1000)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [
-        (
-            lambda path: path.write_bytes(path.read_bytes()[:1000]),
-            b"has become shorter while it was followed",
-        ),
-        (lambda path: path.rename(path.with_name("rotated.csv")), b"was moved away or replaced"),
-    ],
+    [(cut, "has become shorter while it was followed"), (moved, "was moved away or replaced")],
 )
 def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, change, said):
-    command = [
-        *SHOAL,
-        *"stream p.csv -p policy.yaml -o out.csv --checkpoint ck --follow -q".split(),
-    ]
-    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
-    try:
+    with running(shop, "stream", "p.csv", *FOLLOWED) as process:
         until(lambda: rows(shop) >= 5000, process)
         change(shop / "p.csv")
         _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
     assert process.returncode == 2
     assert said in err
 
@@ -467,17 +419,9 @@ def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_ki
     assert start().wait(timeout=60) == 2
 
 
-def moved(path):
-    path.rename(path.with_name("rotated"))
-
-
 def moved_and_made_anew(path):
     moved(path)
     path.touch()
-
-
-def cut(path):
-    os.truncate(path, 1000)
 
 
 def edited(path):
@@ -505,10 +449,8 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
     places = [0, ends[1500] + 1, ends[3000] + 1, len(whole)]
     parts = [whole[first:end] for first, end in pairwise(places)]
     (shop / "p.csv").write_bytes(parts[0])
-    options = "-p policy.yaml -o out.csv --trace t.jsonl --checkpoint ck --follow -q"
-    command = [*SHOAL, "stream", "p.csv", *options.split()]
-    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
-    try:
+    stream = "stream p.csv -p policy.yaml -o out.csv --trace t.jsonl --checkpoint ck -q".split()
+    with running(shop, *stream, "--follow") as process:
         for least, part in ((1200, parts[1]), (2700, parts[2])):
             until(lambda least=least: rows(shop) >= least, process)
             if part is parts[2]:
@@ -518,18 +460,15 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
             with open(shop / "p.csv", "ab") as file:
                 file.write(part)
         _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
     said = f"output '{name}': was moved, shortened or changed since the stream wrote it, or"
-    assert (process.returncode, said in err.decode()) == (2, True), err
+    assert (process.returncode, said in err) == (2, True), err
     found = (shop / name).read_bytes() if (shop / name).exists() else b""
     assert b"\0" not in found
-    resumed = [*command[:-2], "-q"]
     if spoil is not edited:  # its length and its end are as they were
-        again = subprocess.run(resumed, cwd=shop, stderr=subprocess.PIPE)
-        assert (again.returncode, said in again.stderr.decode()) == (2, True), again.stderr
+        again = ended(shop, *stream)
+        assert (again.returncode, said in again.stderr) == (2, True), again.stderr
     (shop / name).write_bytes(left)
-    assert subprocess.run(resumed, cwd=shop).returncode == 0
+    assert ended(shop, *stream).returncode == 0
     (shop / "p.csv").write_bytes(whole)
     assert [(shop / one).read_bytes() for one in FILES] == finished(shop / "whole")
 
@@ -566,12 +505,3 @@ def test_a_sink_that_fills_up_is_reported_in_a_line_and_the_stream_goes_on_when_
 def rows(folder) -> int:
     path = folder / "out.csv"
     return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
-
-
-def until(holds, process, seconds=60) -> None:
-    for _ in range(seconds * 10):
-        if holds():
-            return
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.1)
-    raise AssertionError("it never came")

@@ -5,13 +5,11 @@ import shutil
 import struct
 
 import pytest
-import yaml
 
+from party_processes import bank_fusion
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.conversation import Recorder
-from shoal.fusion.fuse import fuse_file
 from shoal.fusion.wire.messages import MessageKind
-from shoal.samples import write_sample
 from thorough import every
 
 RECORD = struct.Struct("<16sBI")
@@ -23,22 +21,21 @@ SPOKEN = ["three owners", "two and a helper", "keyed"]
 @pytest.fixture(scope="module", params=SPOKEN)
 def spoken(forked_parties, tmp_path_factory, request):
     """The transcript of a fusion by MPyC."""
+
+    def change(content):
+        for promise in content["promises"]:
+            promise["k"] = 5
+        if request.param != "three owners":
+            content["helper"] = {"name": "recipient"}
+        if request.param == "two and a helper":
+            content["parties"] = content["parties"][:2]
+            content["promises"] = [{"model": "k-anonymity", "k": 4}]
+        if request.param == "keyed":
+            content["joining"] = {"name": "keyed", "helper_is_trusted": True}
+            content["parties"][2]["attributes"]["district"] = {"role": "plain"}
+
     folder = tmp_path_factory.mktemp("spoken")
-    write_sample("bank", 120, 4, str(folder / "demo"))
-    path = folder / "demo" / "bank.parties.yaml"
-    content = yaml.safe_load(path.read_text())
-    for promise in content["promises"]:
-        promise["k"] = 5
-    if request.param != "three owners":
-        content["helper"] = {"name": "recipient"}
-    if request.param == "two and a helper":
-        content["parties"] = content["parties"][:2]
-        content["promises"] = [{"model": "k-anonymity", "k": 4}]
-    if request.param == "keyed":
-        content["joining"] = {"name": "keyed", "helper_is_trusted": True}
-        content["parties"][2]["attributes"]["district"] = {"role": "plain"}
-    path.write_text(yaml.safe_dump(content))
-    fuse_file(str(path), str(folder / "out.csv"), transcript=folder / "said")
+    bank_fusion(folder, 120, change)
     assert check_transcript(folder / "said").wrong == []
     return folder / "said"
 

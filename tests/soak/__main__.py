@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
+from types import SimpleNamespace
 from typing import TextIO
 
 from soak import kills, ledgers, memory, peers, streams
+from warm_interpreters import WarmInterpreters
 
 Trial = Callable[[random.Random, Path], str]
 SAY_EVERY = 60.0  # seconds between two counts
@@ -79,4 +81,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    WarmInterpreters().replace(SimpleNamespace(setattr=setattr))
     sys.exit(main())

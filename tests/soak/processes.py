@@ -1,27 +1,16 @@
-"""Commands as processes that start at once: forked from a server that has imported everything."""
+"""Commands as processes that start at once and are killed at random."""
 
-import multiprocessing
-import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        "soak.processes",
-        "party_processes",
-        "warm_parties",
-        "shoal.cli.main",
-        "shoal.streams.run",
-        "shoal.ledgers.republish",
-        "shoal.fusion.party",
-        "grpc",
-        "nacl.bindings",
-    ]
-)
+from stream_processes import SMALL_PIECES
+from warm_interpreters import SHOAL
+
 LONGEST = 120.0  # seconds that nothing of a trial may need
 
 
@@ -30,43 +19,29 @@ class Command:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._error = folder / "stderr"
-        self.process = _CONTEXT.Process(
-            target=_run, args=(str(folder), str(self._error), arguments), daemon=True
-        )
-        self.process.start()
+        with open(self._error, "wb") as said:
+            order = [sys.executable, "-c", SMALL_PIECES, *arguments]
+            self.process = subprocess.Popen(order, cwd=folder, stderr=said)
 
     def status(self, seconds: float = LONGEST) -> int:
         """How it ends; raises AssertionError where it does not."""
-        self.process.join(seconds)
-        if self.process.is_alive():
+        if not self.ended_within(seconds):
             self.kill()
             raise AssertionError("a command did not end")
-        return self.process.exitcode
+        return self.process.returncode
 
     def ended_within(self, seconds: float) -> bool:
-        self.process.join(seconds)
-        return not self.process.is_alive()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return self.process.returncode is not None
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.join()
+        self.process.wait()
 
     @property
     def said(self) -> str:
         return self._error.read_text()
-
-
-def _run(folder: str, error: str, arguments: tuple[str, ...]) -> None:
-    os.chdir(folder)
-    handle = os.open(error, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    os.dup2(handle, 2)
-    import shoal.connectors.feeds as feeds
-    from shoal.cli.main import status_of
-
-    feeds.PIECE = 20_000  # several steps of few records
-    status = status_of(list(arguments))
-    sys.stderr.flush()
-    os._exit(status)
 
 
 def killed(start: Callable[[], Command], rng: random.Random, usual: float, kills: int) -> int:
@@ -81,6 +56,7 @@ def killed(start: Callable[[], Command], rng: random.Random, usual: float, kills
 
 def timed(start: Callable[[], Command]) -> float:
     """Seconds that a command takes, which must end well."""
+    subprocess.run([*SHOAL, "--version"], stdout=subprocess.DEVNULL)  # what it is forked from
     begun = time.monotonic()
     command = start()
     assert command.status() == 0, command.said

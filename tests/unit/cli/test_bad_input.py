@@ -500,8 +500,8 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
         ([1, 2], "tables: is not a mapping; give a dict of frames by party"),
         (pl.DataFrame({"customer": ["1"]}), "tables: is not a mapping"),
         (
-            {7: pl.DataFrame({"customer": ["1"]})},
-            "tables: 7 is not an owner; the agreement has bank, insurer, office",
+            {"stranger": pl.DataFrame({"customer": ["1"]})},
+            "tables: stranger is not an owner; the agreement has bank, insurer, office",
         ),
         (dict.fromkeys([7, 8], pl.DataFrame()), "tables: 7, 8 are not owners; "),
         ({"bank": [1]}, "party 'bank', frame: is not a pandas, polars or pyarrow table"),

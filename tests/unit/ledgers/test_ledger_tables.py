@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal as library
-from killed_appends import Killed, killed_at
+from failing_calls import Killed, killed_at
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.release_view import ledger_table, verify_ledger

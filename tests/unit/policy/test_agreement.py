@@ -169,6 +169,8 @@ def test_the_hash_is_the_same_for_the_same_agreement():
     assert agreement().hash == agreement().hash
     assert agreement(lambda c: c.update(seed=8)).hash != agreement().hash
     assert agreement(lambda c: c["parties"][0].update(table="x.csv")).hash == agreement().hash
+    other = agreement(lambda c: attributes(c)["salary"].update(domain=[0, 300]))
+    assert other.hash != agreement().hash
 
 
 def test_a_misspelt_key_is_reported_in_terms_of_the_agreement():

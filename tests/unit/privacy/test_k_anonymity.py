@@ -16,14 +16,6 @@ from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 
 
-@given(published.classes(), st.integers(2, 5))
-def test_measures_the_people_of_every_class(classes, k):
-    labels, subjects, _ = published.plain(classes)
-    people = [naive.k_measured(labels, subjects, which) for which in range(classes.count)]
-    assert KAnonymity(k).measure(classes).tolist() == people
-    assert KAnonymity(k).holds(classes).tolist() == [size >= k for size in people]
-
-
 def test_two_records_of_one_subject_count_once():
     classes = Classes(np.array([0, 0, 0]), 1, np.array([7, 7, 8], dtype=np.int32))
     assert KAnonymity(2).report(classes)["measured"] == 2

@@ -1,7 +1,5 @@
 """l-diversity in its three kinds, against the definitions multiplied out."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,74 +8,11 @@ from hypothesis import strategies as st
 import naive
 import published
 from shoal.errors import InputError
-from shoal.privacy import promise as exact
 from shoal.privacy.l_diversity import LDiversity, reaches_entropy
-
-CS = st.sampled_from([0.1, 0.5, 1.0, 1.5, 2.0, 3.0])
-
-
-def counts_of(classes):
-    labels, subjects, values = published.plain(classes)
-    pairs = [naive.pairs_in(labels, subjects, values, which) for which in range(classes.count)]
-    return [list(naive.frequencies(found).values()) for found in pairs]
 
 
 def one_class(*counts):
     return published.of_column(np.repeat(np.arange(len(counts)), counts))
-
-
-@given(published.classes(), st.integers(1, 5))
-def test_distinct_counts_different_values(classes, least):
-    promise = LDiversity("s", least)
-    expected = [naive.distinct_l(counts) for counts in counts_of(classes)]
-    assert promise.measure(classes).tolist() == expected
-    assert promise.holds(classes).tolist() == [number >= least for number in expected]
-
-
-@given(published.classes(), st.integers(1, 5))
-def test_entropy_is_compared_as_whole_numbers(classes, least):
-    promise = LDiversity("s", least, "entropy")
-    counts = counts_of(classes)
-    assert promise.measure(classes) == pytest.approx(
-        [naive.effective_values(found) for found in counts]
-    )
-    assert promise.holds(classes).tolist() == [
-        naive.is_entropy_diverse(found, least) for found in counts
-    ]
-
-
-@given(published.classes(max_records=24), st.integers(1, 4), CS)
-def test_recursive_follows_its_formula(classes, least, c):
-    promise = LDiversity("s", least, "recursive", c)
-    counts, exact_c = counts_of(classes), Fraction(str(c))
-    assert promise.holds(classes).tolist() == [
-        naive.is_recursive_diverse(found, exact_c, least) for found in counts
-    ]
-    largest = [
-        max((l for l in range(1, 8) if naive.is_recursive_diverse(found, exact_c, l)), default=0)
-        for found in counts
-    ]
-    assert promise.measure(classes).tolist() == largest
-
-
-@given(published.classes(max_records=24), st.integers(1, 4))
-def test_values_count_once_a_person_where_whole_numbers_outgrow_64_bits(classes, least):
-    promise = LDiversity("s", least, "entropy")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "ROOM", 1)
-        measured = promise.measure(classes)
-    assert measured == pytest.approx(
-        [naive.effective_values(found) for found in counts_of(classes)]
-    )
-
-
-@given(published.classes(max_records=24), st.integers(1, 4), CS)
-def test_recursive_is_exact_where_whole_numbers_outgrow_64_bits(classes, least, c):
-    promise = LDiversity("s", least, "recursive", c)
-    expected = promise.holds(classes).tolist()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "ROOM", 1)
-        assert promise.holds(classes).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -838,19 +838,18 @@ def test_a_stream_resumes_with_other_drop_as_its_dead_letters_say(folder, monkey
     lines[100:150] = [line[:-1] + ', "email": "canary"}' for line in lines[100:150]]
     Path("in.jsonl").write_text("".join(f"{line}\n" for line in lines))
     Path("p.json").write_text(json.dumps(DRIFT | {"other": None}))
-    command = ["stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "state"]
-    stopped = shoal(*command, "--follow", status=130)
+    stopped = shoal(*DRIFTING, "--follow", status=130)
     assert "50 bad records were set aside; out.csv.dead-letters.jsonl says which" in stopped.err
     assert "has ended:" not in stopped.err
     aside = letters()
     assert [one["record"] for one in aside] == [*range(100, 150)]
     assert all("add 'other: drop' to the policy" in one["reason"] for one in aside)
     Path("p.json").write_text(json.dumps(DRIFT | {"other": "plain"}))
-    assert "another policy (other); resume" in shoal(*command).err
+    assert "another policy (other); resume" in shoal(*DRIFTING).err
     Path("p.json").write_text(json.dumps(DRIFT))
     with Path("in.jsonl").open("a") as file:  # what was set aside comes again
         file.write("".join(f"{line}\n" for line in lines[100:150]))
-    shoal(*command, status=0)
+    shoal(*DRIFTING, status=0)
     records = json.loads(Path("out.csv.certificate.json").read_text())["records"]
     assert (records["in"], records["out"], records["rejected"]) == (250, 200, 50)
     assert shoal("verify", "out.csv", "-p", "p.json", "-q").status == 0
@@ -862,16 +861,15 @@ def test_a_stream_that_has_ended_sends_what_it_set_aside_to_a_new_one(folder, sh
     lines[50:] = [line[:-1] + ', "email": "canary"}' for line in lines[50:]]
     Path("in.jsonl").write_text("\n".join(lines))
     Path("p.json").write_text(json.dumps(DRIFT | {"other": None}))
-    command = ["stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "state"]
-    assert shoal(*command).status == 1
+    assert shoal(*DRIFTING).status == 1
     assert "has not ended resumes with it" in letters()[0]["reason"]
     Path("p.json").write_text(json.dumps(DRIFT | {"other": other}))
-    again = shoal(*command, "-q", status=1)
+    again = shoal(*DRIFTING, "-q", status=1)
     assert f"This stream has ended: for those not appended since, {ANOTHER_STREAM}" in again.err
     aside = "\n".join(lines[one["record"]] for one in letters())
     Path("aside.jsonl").write_text(aside)
     Path("p.json").write_text(json.dumps(DRIFT))
-    assert shoal("stream", "aside.jsonl", *command[2:5], "b.csv", "--checkpoint", "b").status == 0
+    assert shoal("stream", "aside.jsonl", *DRIFTING[2:5], "b.csv", "--checkpoint", "b").status == 0
 
 
 # Keys of JSON lines that come and go: the policy says which are columns, not the first record
@@ -889,6 +887,7 @@ DRIFT = content_of(
     5,
     other="drop",
 )
+DRIFTING = "stream in.jsonl -p p.json -o out.csv --checkpoint state".split()
 
 
 def without(key):
@@ -913,8 +912,7 @@ def test_keys_that_come_and_go(folder, shoal, changed, at, other, aside, status)
     text = "\n".join(map(json.dumps, lines))
     Path("in.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode())
     Path("p.json").write_text(json.dumps(DRIFT | {"other": other}))
-    command = ["stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "state"]
-    done = shoal(*command, status=status)
+    done = shoal(*DRIFTING, status=status)
     records = json.loads(Path("out.csv.certificate.json").read_text())["records"]
     assert (records["in"], records["rejected"]) == (200, aside)
     look = shoal("stream-status", "state", status=status)
@@ -936,9 +934,7 @@ def test_a_dropped_field_that_may_number_people_is_named(folder, shoal, begin, o
     lines = [*map(without("patient"), numbered[:begin]), *numbered[begin:]]
     lines[20]["note"] = "\ud800"
     Path("in.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    done = shoal(
-        "stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "ck", status=0
-    )
+    done = shoal(*DRIFTING, status=0)
     assert "column 'patient'" in done.err
     assert "0004" not in done.err
     assert "patient" not in Path("out.csv").read_text()
@@ -1000,20 +996,12 @@ def test_a_stream_that_is_stopped_while_it_resumes_resumes_again(
     shop, shoal, small_pieces, monkeypatch, sink, moment
 ):
     run = (*STREAM, "-o", sink, "--checkpoint", "ck")
-    commit, real = StatusWriter.commit, getattr(Run, moment)
-
-    def stopped(status, step, counters):
-        commit(status, step, counters)
-        if step == 3:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as watched:
-        watched.setattr(StatusWriter, "commit", stopped)
+        stop_at(watched, 4)
         assert shoal(*run).status == 130
     with monkeypatch.context() as watched:
         watched.setattr(Run, moment, Mock(side_effect=KeyboardInterrupt))
         assert shoal(*run).status == 130
-    assert getattr(Run, moment) is real
     assert shoal(*run).status == 0
     assert stream_status("ck")["records"]["published"] == 3000
 

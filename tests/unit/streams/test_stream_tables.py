@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from failing_calls import Killed, dying
 from sample_policies import PURCHASES
 from shoal.connectors import files
 from shoal.connectors.database.sqlite import SqliteSession
@@ -16,7 +17,6 @@ from shoal.errors import ANOTHER_STREAM, CheckpointError
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.stream_tables import TableSink
-from stream_cases import Crash, crashing
 from thorough import long_but
 
 OUT = "sqlite:///out.db?table=released"
@@ -93,10 +93,10 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(
 ):
     real, crashes = getattr(where, name), 0
     for at in (1, 2, 3, 1, 2, 1000):
-        monkeypatch.setattr(where, name, crashing(real, at, behind))
+        monkeypatch.setattr(where, name, dying(real, at, behind))
         try:
             assert stream(shoal, "--checkpoint", "ck").status == 0
-        except Crash:
+        except Killed:
             crashes += 1
         if (
             Path("out.db").exists()
@@ -112,7 +112,7 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(
 def test_a_stream_that_is_stopped_certifies_what_is_there(
     expected, shoal, monkeypatch, where, name
 ):
-    stopped = crashing(getattr(where, name), 4, behind=False, crash=KeyboardInterrupt)
+    stopped = dying(getattr(where, name), 4, behind=False, death=KeyboardInterrupt)
     monkeypatch.setattr(where, name, stopped)
     assert stream(shoal, "--checkpoint", "ck").status == 130
     there = rows()
@@ -145,8 +145,8 @@ def test_a_trigger_that_fires_on_the_certificate_is_found_before_the_commit(shop
 
 def test_a_trigger_that_changes_rows_is_found_before_the_commit(expected, shoal, monkeypatch):
     real = Checkpoint.commit
-    monkeypatch.setattr(Checkpoint, "commit", crashing(real, 3, behind=False))
-    with pytest.raises(Crash):
+    monkeypatch.setattr(Checkpoint, "commit", dying(real, 3, behind=False))
+    with pytest.raises(Killed):
         stream(shoal, "--checkpoint", "ck")
     monkeypatch.setattr(Checkpoint, "commit", real)
     before = rows()

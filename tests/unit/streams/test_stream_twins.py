@@ -81,7 +81,7 @@ def adversarial(kind, n):
 
 def assert_decided_alike(method, twin, case, chunk, neighbour=None, **more):
     """The method decides as its plain twin, which has a parameter less: neighbour."""
-    values, people, k, delta, _, seed = case
+    values, people, k, delta, seed = case
     own, more = the_space(), {"delta": delta, **more}
     beside = {} if neighbour is None else {"neighbour": neighbour}
     found = decisions(method, own, values, people, k, seed, chunk, **more, **beside)
@@ -95,7 +95,10 @@ TWINS = {
     "swaf": naive_waiting.swaf,
     "zhou": naive_waiting.swaf,
     "sky": naive_waiting.sky,
+    "castle": castle,
+    "b-castle": castle,
 }
+CLUSTERS = {"beta": st.integers(1, 5), "mu": st.integers(1, 4), "keep": st.just(0)}
 DRAWN = {
     "fads": {
         "neighbour": st.just("knn"),
@@ -114,6 +117,8 @@ DRAWN = {
     "swaf": {"c0": st.sampled_from([1.0, 1.5]), "split": st.sampled_from(["median", "density"])},
     "zhou": {"c0": st.just(1.0), "mu": st.integers(1, 4)},
     "sky": {"c0": st.sampled_from([1.0, 1.5]), "cut": st.sampled_from(["middle", "median"])},
+    "castle": CLUSTERS,
+    "b-castle": {**CLUSTERS, "alpha": st.just(6)},
 }
 
 
@@ -125,27 +130,12 @@ def test_a_method_decides_as_plain_python(method, case, chunk, data):
     assert_decided_alike(method, TWINS[method], case, chunk, **more)
 
 
-@pytest.mark.parametrize("method", ["castle", "b-castle"])
-@settings(max_examples=60)
-@given(case=cases(), mu=st.integers(1, 4), chunk=st.integers(1, 30))
-def test_castle_decides_as_plain_python(method, case, mu, chunk):
-    values, people, k, delta, beta, seed = case
-    own, more = the_space(), {"alpha": 6} if method == "b-castle" else {}
-    more |= {"delta": delta, "beta": beta, "mu": mu, "keep": 0}
-    found = decisions(method, own, values, people, k, seed, chunk, **more)
-    full = more.get("alpha", 0)
-    plain = castle(own, values, people.tolist(), k, delta, beta, mu, seed, full=full)
-    assert [(i, kind, m if kind == "new" else None) for i, kind, m in found] == [
-        (i, kind, None if m is None else tuple(sorted(map(int, m)))) for i, kind, m in plain
-    ]
-
-
 @pytest.mark.parametrize("kind", sorted(set(ADVERSARIAL) - {"missing"}))
 def test_adversarial_streams_are_decided_as_plain_python_does(kind):
     buffer = {"tau": 0.5, "c0": 1.0, "strict_release": False, "leftovers": "star"}
     window = {"tau": 0.5, "rounds": 5, "keep": 6}
     for n, delta in ((50, 12), (12, 12), (13, 12), (30, 3)):
-        case = (*adversarial(kind, n), 3, delta, None, 1)
+        case = (*adversarial(kind, n), 3, delta, 1)
         assert_decided_alike("fads", naive_windows.fads, case, 7, neighbour="knn", **buffer)
         assert_decided_alike("fads-tuple", naive_windows.fads_tuple, case, 7, lifetime=9)
         for delay in ("none", "passive", "proactive"):

@@ -4,6 +4,7 @@ bounds.
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive_peeling
 from naive_peers import DistinctValues, JustK, box_cost, classes_of
-from peer_cases import SHARED, matrices
+from peer_cases import matrices
 from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
@@ -194,31 +195,25 @@ def test_parameters_outside_their_range_are_refused(parameters):
 
 
 ADULT = ("age workclass education marital-status occupation race sex native-country").split()
-PLACE = (0, 1, 3, 5, 6, 8, 9, 13)
 
 
-def adult_over_hierarchies() -> Matrix:
-    folder = SHARED / "adult" / "hierarchies_arx"
-    if not folder.is_dir():
-        pytest.skip(
-            f"Adult's hierarchies are not at {folder}; set SHOAL_DATA to a folder that has them"
-        )
-    lines = (SHARED / "adult" / "adult.data").read_text().splitlines()
-    complete = [line.split(", ") for line in lines if line and "?" not in line]
+def over_hierarchies(adult: pl.DataFrame, folder: Path) -> Matrix:
     hierarchies = [read_hierarchy(f"{folder}/{name}.csv", name) for name in ADULT]
     columns = [
-        hierarchy.leaf_codes(pl.Series([line[place] for line in complete]))
-        for hierarchy, place in zip(hierarchies, PLACE, strict=True)
+        hierarchy.leaf_codes(adult[name])
+        for hierarchy, name in zip(hierarchies, ADULT, strict=True)
     ]
-    return Matrix.from_columns(np.column_stack(columns), list(hierarchies))
+    return Matrix.from_columns(np.column_stack(columns), hierarchies)
 
 
 @pytest.mark.parametrize(
     ("k", "most"), long_but((10, 0.0843), [(5, 0.0609), (10, 0.0843), (50, 0.1577), (100, 0.2006)])
 )
-def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(k, most):
+def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(
+    adult, data_folder, k, most
+):
     """Their figures: ARX 3.9.2, its best local recoding of the same table and hierarchies."""
-    matrix = adult_over_hierarchies()
+    matrix = over_hierarchies(adult, data_folder / "adult" / "hierarchies_arx")
     everyone = Classes(np.zeros(matrix.records, dtype=np.int32), 1)
     result = partition(matrix, k, BoundPromises([KAnonymity(k)], everyone), refine="none")
     assert result.sizes().min() >= k

@@ -17,7 +17,7 @@ from naive_peers import (
     relaxed_mondrian,
     strict_mondrian,
 )
-from peer_cases import adult, discernibility, gcp, matrices, run
+from peer_cases import discernibility, gcp, matrices, matrix_of_adult, run
 from shoal.data.partition import Matrix
 from shoal.search.segments import costs_of, marks_of, repair, rows_of
 from shoal.tables.methods.mondrian import Mondrian
@@ -182,11 +182,11 @@ def test_deep_down_lopsided_splits_give_way_to_halves(monkeypatch):
     ],
     ids=str,
 )
-def test_adult_gives_the_figures_measured_independently(method, classes, squares, loss):
+def test_adult_gives_the_figures_measured_independently(adult, method, classes, squares, loss):
     """Measured with plain arrays before this code was written; equally frequent categories may be
     coded in another order there, which moves a few records of the strict cuts.
     """
-    matrix, is_exact = adult(), isinstance(method, MondrianRelaxed)
+    matrix, is_exact = matrix_of_adult(adult), isinstance(method, MondrianRelaxed)
     labels = run(method, matrix, JustK(matrix, 10))
     assert labels.max() + 1 == pytest.approx(classes, abs=0 if is_exact else 10)
     assert discernibility(labels) == pytest.approx(squares, rel=0 if is_exact else 0.003)
@@ -198,15 +198,17 @@ def test_adult_gives_the_figures_measured_independently(method, classes, squares
     ("assignment", "loss", "within"),
     [("weighted", 6.61, 0.25), ("penalty", 24.9, 2), ("seeds", 7.55, 0.25)],
 )
-def test_adult_loses_by_top_down_greedy_what_was_measured_independently(assignment, loss, within):
-    matrix = adult()
+def test_adult_loses_by_top_down_greedy_what_was_measured_independently(
+    adult, assignment, loss, within
+):
+    matrix = matrix_of_adult(adult)
     labels = run(TopDownGreedy(assignment=assignment), matrix, JustK(matrix, 10))
     assert gcp(matrix, labels) == pytest.approx(loss, abs=within)
 
 
 @pytest.mark.long
-def test_adult_loses_little_by_blocks_and_less_than_by_median_cuts():
-    matrix = adult()
+def test_adult_loses_little_by_blocks_and_less_than_by_median_cuts(adult):
+    matrix = matrix_of_adult(adult)
     blocked, whole = (
         gcp(matrix, run(BottomUp(block=block), matrix, JustK(matrix, 10))) for block in (2048, 0)
     )

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import naive_clustering
 import shoal
 from clustering_cases import TREE, Case, cases, classes_of
-from peer_cases import SHARED
 from sample_policies import content_of
 from shoal.data.classes import SensitiveColumn
 from shoal.data.partition import Matrix, Partition
@@ -246,11 +245,8 @@ def test_many_coordinates_that_hang_together_become_few():
 
 
 @pytest.fixture(scope="module")
-def census() -> pl.DataFrame:
-    path = SHARED / "casc" / "census.csv"
-    if not path.exists():
-        pytest.skip(f"Census is not at {path}; set SHOAL_DATA to a folder that has it")
-    return pl.read_csv(path)
+def census(data_folder) -> pl.DataFrame:
+    return pl.read_csv(data_folder / "casc" / "census.csv")
 
 
 def census_case(census: pl.DataFrame, t: float, *sensitive: str) -> Case:
