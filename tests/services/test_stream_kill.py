@@ -102,8 +102,8 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where,
 def test_a_crash_while_a_step_is_put_once_more_takes_nothing_away(shop, monkeypatch, at):
     expected = finished(shop / "whole")
     folder, commit = shop / "crashed", Checkpoint.commit
-    monkeypatch.setattr(Checkpoint, "commit", crashing(commit, 4, behind=False))
-    with pytest.raises(Crash):
+    monkeypatch.setattr(Checkpoint, "commit", dying(commit, 4, behind=False))
+    with pytest.raises(Killed):
         finished(folder)
     monkeypatch.setattr(Checkpoint, "commit", commit)
     opened = []
@@ -113,12 +113,12 @@ def test_a_crash_while_a_step_is_put_once_more_takes_nothing_away(shop, monkeypa
         file = open(handle, mode)  # noqa: SIM115
         opened.append(mode)
         if opened.count("r+b") == at:
-            monkeypatch.setattr(file, "write", crashing(file.write, 1, behind=False), raising=False)
+            monkeypatch.setattr(file, "write", dying(file.write, 1, behind=False), raising=False)
         return file
 
     with monkeypatch.context() as patched:
         patched.setattr("shoal.streams.checkpoint.open", killed_within, raising=False)
-        with pytest.raises(Crash):
+        with pytest.raises(Killed):
             finished(folder)
     assert finished(folder) == expected
 
