@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_210,
-    "logical lines": 74_560,
+    "lines": 117_230,
+    "logical lines": 74_570,
     "modules of more than 3 lines": 382,
     "lines of imports": 6_660,
     "percent of the biggest package": 12,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 86_570,
+    "lines of tests": 86_845,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -326,7 +326,7 @@ def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator
     lock = None
     while lock is None:
         # a fresh name that nobody could have prepared; who is stopped after its making deletes it
-        draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
+        draft = _draft_name(target)
         try:
             lock = _made_and_locked(draft, output, is_folder)
             if lock is not None:
@@ -339,6 +339,19 @@ def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator
                     draft.unlink()
             if lock is not None:
                 os.close(lock)
+
+
+def _draft_name(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part")
+
+
+def remove_folder(folder: Path) -> None:
+    """Takes a folder from its place in one step, as half of it may look like another's; what a kill
+    leaves of it is swept away like a draft.
+    """
+    dead = _draft_name(folder)
+    os.rename(folder, dead)
+    shutil.rmtree(dead, ignore_errors=True)
 
 
 def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:

@@ -28,7 +28,7 @@ from shoal.auditor.audit import audit_table
 from shoal.auditor.verdict import require_together_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, like, table_of
-from shoal.connectors.outputs import remove_stale_signature, sole_writer
+from shoal.connectors.outputs import remove_folder, remove_stale_signature, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
@@ -141,14 +141,14 @@ def fuse_file(
                 proof = Certificate.load(f"{releases[0]}.certificate.json")
                 require_together_kept(proof, "nothing was written")
         except (InputError, InfeasibleError, PromiseError):
-            shutil.rmtree(folder)  # where a party is lost, it stays for the next run
+            remove_folder(folder)  # where a party is lost, it stays for the next run
             raise
         if agreement.model.before is not None:  # before the release, so that none is not in them
             for name in agreement.owners:
                 content = ledger_path(folder / "ledgers", name).read_bytes()
                 write_ledger(ledger_path(agreement.base, name), content)
         certificate = _publish(releases[0], output)
-        shutil.rmtree(folder)
+        remove_folder(folder)
         return certificate
 
 
@@ -178,7 +178,7 @@ def _prepared(agreement: Agreement, folder: Path, tables: dict[str, str]) -> Pat
     if _is_own(folder) and local.exists() and mark.read_bytes() == asked.encode():
         return local
     if _is_own(folder):
-        shutil.rmtree(folder)
+        remove_folder(folder)
     elif folder.is_symlink() or folder.exists():
         raise InputError(
             f"'{folder}': is in the way of this fusion's journals and was not made by one; move it"

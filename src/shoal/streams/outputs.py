@@ -259,6 +259,13 @@ class Outputs:
             start += size
             self._put(name, step)
         self._note_put(step)
+        self._remove_other_segments(step)
+
+    def _remove_other_segments(self, step: int) -> None:
+        """Those that a run left which was killed before it had removed them: they show people."""
+        for path in self._checkpoint.folder.glob("segment-*"):
+            if path != self._segment(step, is_put=True):
+                path.unlink()
 
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(

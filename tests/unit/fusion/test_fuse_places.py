@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shoal.connectors.outputs import sole_writer
+from left_by_kills import left_by_kills, put_back
+from shoal.connectors.outputs import sole_writer, sweep
 from shoal.errors import InputError
 from shoal.fusion.conversation import read_messages
 from shoal.fusion.fuse import _prepared, _tables_of
@@ -78,6 +79,22 @@ def test_a_run_that_was_killed_before_its_keys_were_made_is_begun_anew(bank):
     folder.mkdir()
     agreement = Agreement.of("demo/bank.parties.yaml")
     assert _prepared(agreement, folder, _tables_of(agreement)).exists()
+
+
+def test_a_folder_that_a_kill_left_half_removed_is_no_obstacle(bank):
+    """Its mark may be gone by then, and what is left be taken for somebody else's."""
+    folder = bank / ".out.csv.fuse"
+    agreement = Agreement.of("demo/bank.parties.yaml")
+    prepared = partial(_prepared, agreement, folder, _tables_of(agreement))
+    prepared()
+    (folder / "asked.json").write_bytes(b"of another fusion")
+    states = left_by_kills(bank, prepared)
+    assert len(states) > 10
+    for left in states:
+        put_back(bank, left)
+        assert prepared().exists()
+        sweep(bank)
+        assert [path.name for path in bank.glob(".*")] == [folder.name]
 
 
 def test_a_second_fusion_into_the_same_file_is_refused(fuse, bank):
