@@ -14,21 +14,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_230,
-    "logical lines": 74_570,
-    "modules of more than 3 lines": 382,
-    "lines of imports": 6_660,
+    "lines": 116_230,
+    "logical lines": 74_095,
+    "modules of more than 3 lines": 379,
+    "lines of imports": 6_570,
     "percent of the biggest package": 12,
-    "files that name a format or scheme": 20,
+    "files that name a format or scheme": 19,
     "parameters annotated with Policy": 80,
-    "dict[str, Any] and dict[str, object]": 120,
+    "dict[str, Any] and dict[str, object]": 107,
     "functions of 8 or more parameters": 11,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 86_845,
+    "lines of tests": 86_230,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
