@@ -297,7 +297,7 @@ def test_nothing_is_cut_off_at_the_widths_of_screens(visit, place, released):
         tab.set_viewport_size({"width": width, "height": 900})
         tab.goto(f"{place.door.origin}/result/{last}?with={first}")
         assert [cut for _, cut in wide(tab, "#beside .scroll")] == [0]
-        labels = tab.locator(".chart text").all_text_contents()
+        labels = tab.locator(".report svg text").all_text_contents()
         assert {"none", "vocational", "doctorate"} <= {*labels}
         tab.goto(f"{place.door.origin}/release")
         assert all(own > 150 for own, _ in wide(tab, "[name^=why]"))
