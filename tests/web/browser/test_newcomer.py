@@ -299,6 +299,7 @@ def test_nothing_is_cut_off_at_the_widths_of_screens(visit, place, released):
         assert [cut for _, cut in wide(tab, "#beside .scroll")] == [0]
         labels = tab.locator(".report svg text").all_text_contents()
         assert {"none", "vocational", "doctorate"} <= {*labels}
+        assert not any(cut for _, cut in wide(tab, ".tile strong, .tile"))
         tab.goto(f"{place.door.origin}/release")
         assert all(own > 150 for own, _ in wide(tab, "[name^=why]"))
         assert not any(cut for _, cut in wide(tab, ".card"))
