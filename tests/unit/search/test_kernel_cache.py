@@ -85,7 +85,7 @@ def kernels_in(folder):
     for name in ("kernels", "data"):
         (package / name).mkdir(parents=True)
     (package / "__init__.py").touch()
-    for module in (numba_kernels, kernel_cache):
+    for module in (numba_kernels, kernel_cache, said_in_python):
         shutil.copy(module.__file__, package / "data")
     write_helper(folder, "    return value + 1")
     for name, text in KERNELS.items():

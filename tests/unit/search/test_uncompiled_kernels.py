@@ -14,8 +14,10 @@ from numba import njit
 import shoal
 import shoal_papers
 from shoal.connectors import record_ends
+from shoal.connectors.delimited import check_quotes
 from shoal.data import numba_kernels
 from shoal.data.numba_kernels import always, uncompiled_up_to
+from shoal.errors import InputError
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 from shoal.samples import generators, sample
@@ -113,6 +115,9 @@ def test_plain_kernels_find_and_leave_what_compiled_ones_do(tmp_path, both_ways)
     for seed in (1, 2):
         increment = table("wearables", 250, seed)
         republish_file(increment, wearables, tmp_path / "ledger", allow_leaks=True)
+    shoal.audit(out, Policy.from_dict(levels), original=table("patients", 250))
+    with pytest.raises(InputError, match="closes no cell"):
+        check_quotes(b'said\nperhaps "yes\n', "stray.csv", ",")
     assert both_ways == set(marked())
 
 
