@@ -167,6 +167,16 @@ def test_a_damaged_entry_is_noticed_before_anything_is_undone(project):
     assert project.policy_text == written(POLICIES[1])
 
 
+def test_an_entry_that_is_gone_is_noticed_though_the_last_change_returned_to_it(project):
+    for policy in POLICIES[:3]:
+        project.edit_policy("k", policy, None)
+    project.undo(to=1)
+    (project.history.folder / "0001.yaml").unlink()
+    assert project.history.position() == 1
+    with pytest.raises(InputError, match="a file of it is gone"):
+        project.history.way_back({}, 0)
+
+
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "", "x: 1\r\n", "ü\n"]), max_size=8).map(
     "".join
 )

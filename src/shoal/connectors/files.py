@@ -62,7 +62,8 @@ def read_as(
 
         return read_table(place.address, reading)
     kind = place.kind_to_read if kind is None else formats.format_of(kind)
-    regular_files.require_regular(path, "file", or_pipe=kind.is_text)
+    if not place.is_standard:
+        regular_files.require_regular(path, "file", or_pipe=kind.is_text)
     with regular_files.readable(f"file '{path}'", "the"):
         if place.is_many:
             return _read_parts(path, reading)

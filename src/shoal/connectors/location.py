@@ -102,7 +102,7 @@ class Location(str):
     @property
     def is_many(self) -> bool:
         """Whether an input is a folder, or a pattern and no file of that very name."""
-        if self.is_table:
+        if self.is_table or self.is_standard:
             return False
         return Path(self).is_dir() or (glob.has_magic(self) and not Path(self).exists())
 

@@ -349,9 +349,11 @@ def remove_folder(folder: Path) -> None:
     """Takes a folder from its place in one step, as half of it may look like another's; what a kill
     leaves of it is swept away like a draft.
     """
-    dead = _draft_name(folder)
-    os.rename(folder, dead)
-    shutil.rmtree(dead, ignore_errors=True)
+    dead = folder
+    if fcntl is not None:  # else nobody would sweep it away
+        dead = _draft_name(folder)
+        os.rename(folder, dead)
+    shutil.rmtree(dead)
 
 
 def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:

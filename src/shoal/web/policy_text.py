@@ -299,22 +299,22 @@ class History:
         found = [_entry(path, path.stat().st_mtime_ns) for path in known]
         return sorted(found, key=lambda entry: entry.number)
 
+    def position(self) -> int:
+        """The entry whose state the files are in; 0 before the first."""
+        changing = [entry for entry in self.entries() if entry.changes]
+        if not changing:
+            return 0
+        last = changing[-1]
+        return last.number if last.returns_to is None else last.returns_to
+
     def chain(self) -> list[Entry]:
         """The edits that the files as they are were made by, the last one first."""
         by_number = {entry.number: entry for entry in self.entries()}
-        changing = [entry for entry in by_number.values() if entry.changes]
-        if not changing:
-            return []
-        last, found = changing[-1], []
-        at = last.number if last.returns_to is None else last.returns_to
+        at, found = self.position(), []
         while at in by_number:
             found.append(by_number.pop(at))
             at = found[-1].parent
         return found
-
-    def position(self) -> int:
-        """The entry whose state the files are in; 0 before the first."""
-        return next((entry.number for entry in self.chain()), 0)
 
     def add(
         self,
@@ -349,10 +349,9 @@ class History:
 
         texts: the files as they are now.
         """
-        chain, now = self.chain(), dict(texts)
-        at = chain[0].number if chain else 0
+        at, now = self.position(), dict(texts)
         changed: dict[str, str | None] = {}
-        for entry in chain:
+        for entry in self.chain():
             if at == to:
                 break
             for name, change in entry.files.items():

@@ -36,6 +36,11 @@ def test_a_name_means_one_kind_of_place(name, what):
     assert [one for one in kinds if getattr(Location(name), one)] == [what]
 
 
+def test_standard_input_is_no_folder_though_one_has_its_name(folder):
+    (folder / "-").mkdir()
+    assert not Location("-").is_many
+
+
 def test_a_certificate_lies_beside_a_file_and_in_a_folder_or_database():
     assert Location("a.csv").certificate == "a.csv.certificate.json"
     assert Location("out/").certificate == "out/_shoal.json"

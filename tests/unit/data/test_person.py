@@ -573,6 +573,21 @@ def test_publish_and_policy_check_warn_where_no_subject_is_named(run):
     assert "different values" not in publish.err
 
 
+def test_a_declared_identifier_of_full_names_that_seldom_recur_is_warned_of(folder, shoal):
+    names = [f"{first} {last}" for first in ("Ada", "Bo", "Cy", "Di", "Ed", "Flo") for last in LAST]
+    table = {"who": [*names, *names[:4]], "age": [str(20 + i % 12) for i in range(36)] + ["20"] * 4}
+    pl.DataFrame(table | {"city": ["Ulm"] * 40}).write_csv("t.csv")
+    roles = {"who": "identifier", "age": {"role": "quasi"}, "city": "plain"}
+    content = content_of(roles, 4, method={"name": "mondrian"})
+    (folder / "p.yaml").write_text(yaml.safe_dump(content))
+    publish = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q")
+    assert publish.status == 0
+    assert "column 'who': 40 records carry 36 different values" in publish.err
+
+
+LAST = ("Abel", "Berg", "Cole", "Dunn", "Egan", "Frost")
+
+
 def test_a_structured_question_is_open_until_it_is_deleted_and_must_be_whole(run, tmp_path):
     asked = {"question": "person", "candidates": ["fallnr", ["a", "b"]]}
     for done in run(role="drop", ask=asked):

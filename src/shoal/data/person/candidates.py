@@ -400,7 +400,9 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
 
 def _kind_of(column: PersonColumn, is_name: bool, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
-    named, (written, token) = "name" if is_name else column.name.kind, column.look
+    # who declares names to be identifiers is asked whether they number people
+    named = "name" if is_name and not is_declared else column.name.kind
+    written, token = column.look
     if token and column.name.ends("ambiguous"):
         named = "person"  # a child's number, not what kind of thing it is
     if token == "digits" and len(column.name.words) == 1 and column.name.has("phone_or_group"):
