@@ -574,8 +574,8 @@ def test_publish_and_policy_check_warn_where_no_subject_is_named(run):
 
 
 def test_a_declared_identifier_of_full_names_that_seldom_recur_is_warned_of(folder, shoal):
-    names = [f"{first} {last}" for first in ("Ada", "Bo", "Cy", "Di", "Ed", "Flo") for last in LAST]
-    table = {"who": [*names, *names[:4]], "age": [str(20 + i % 12) for i in range(36)] + ["20"] * 4}
+    names = [f"{first} {last}" for first in FIRST for last in LAST]
+    table = {"who": [*names, *names[:4]], "age": [str(20 + i % 36 % 12) for i in range(40)]}
     pl.DataFrame(table | {"city": ["Ulm"] * 40}).write_csv("t.csv")
     roles = {"who": "identifier", "age": {"role": "quasi"}, "city": "plain"}
     content = content_of(roles, 4, method={"name": "mondrian"})
@@ -585,7 +585,8 @@ def test_a_declared_identifier_of_full_names_that_seldom_recur_is_warned_of(fold
     assert "column 'who': 40 records carry 36 different values" in publish.err
 
 
-LAST = ("Abel", "Berg", "Cole", "Dunn", "Egan", "Frost")
+FIRST = ("Anna", "Ben", "Carl", "Dora", "Emil", "Frieda")
+LAST = ("Meier", "Schmidt", "Weber", "Wagner", "Becker", "Koch")
 
 
 def test_a_structured_question_is_open_until_it_is_deleted_and_must_be_whole(run, tmp_path):
