@@ -45,8 +45,22 @@ def one_of(*words: str) -> Rule:
     return value(f"one of {', '.join(words)}", lambda found: found in words)
 
 
-ANYTHING: Rule = value("anything", lambda found: True)
-TEXT = value("a text", lambda found: isinstance(found, str))
+def _is_text(found: Any) -> bool:
+    """Whether it is a text that can be written: of whole characters."""
+    return isinstance(found, str) and found.encode(errors="replace").decode() == found
+
+
+def _is_plain(found: Any) -> bool:
+    """Whether all in it are numbers and texts that can be computed with and written."""
+    if isinstance(found, Mapping):
+        return all(_is_text(key) and _is_plain(one) for key, one in found.items())
+    if isinstance(found, list):
+        return all(map(_is_plain, found))
+    return found is None or isinstance(found, bool) or _is_text(found) or is_number(found)
+
+
+ANYTHING = value("of numbers below 2^63 and of whole characters", _is_plain)
+TEXT = value("a text", _is_text)
 FLAG = value("true or false", lambda found: isinstance(found, bool))
 NUMBER = value("a number", is_number)
 WHOLE = value("a whole number of at least 0", _is_whole)

@@ -388,6 +388,15 @@ def test_what_is_no_certificate_is_refused_in_a_line_that_names_the_key(certifie
     assert "fetch it again" in str(refused.value).splitlines()[0]
 
 
+@pytest.mark.parametrize("odd", [10**400, -(2**63), "x\ud800", {"\ud800": 1}, [[1 << 63]]])
+@pytest.mark.parametrize("key", ["k_measured", "model"])
+def test_no_number_or_text_that_nothing_can_hold_gets_past_the_reading(certified, key, odd):
+    content = content_of(certified)
+    content["promises"][0][key] = odd
+    with pytest.raises(InputError, match=rf"'promises\[0\].{key}' must be"):
+        Certificate.parsed(json.dumps(content).encode(), "certificate.json")
+
+
 def test_all_that_is_wrong_is_named_at_once(copied, capsys):
     def change(content):
         content["records"]["out"] = "many"
