@@ -483,7 +483,7 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
     said = []
     if empty:
         but = ", removed columns aside," if has_silent else ""
-        why = "nothing would be published of them" if has_silent else "such rows are nobody"
+        why = "nothing would be published of [it|them]" if has_silent else "such rows are nobody"
         text = (
             f"{{}} [row has|rows have] no value{but} and [is|are] left out: {why}, and messages and"
             " traces number the rows below without them"
