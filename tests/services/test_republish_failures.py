@@ -169,7 +169,7 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
         disk.cut(keeps_names)
         assert Ledger.at(place / "L").verify() == [], made
         is_out = Ledger.at(place / "L").releases() == [1, 2]
-        assert is_out or done is None, "what was told to be published stays"
+        assert is_out or done is None, "what was reported as published stays"
         published += is_out
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
         assert Ledger.at(place / "L").verify() == []

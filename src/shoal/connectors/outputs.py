@@ -346,7 +346,7 @@ def _draft_name(target: Path) -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Takes a folder from its place in one step, as half of it may look like another's; what a kill
+    """Removes a folder in one step, since half a folder may look like somebody else's. What a kill
     leaves of it is swept away like a draft.
     """
     dead = folder

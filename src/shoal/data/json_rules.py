@@ -46,12 +46,12 @@ def one_of(*words: str) -> Rule:
 
 
 def _is_text(found: Any) -> bool:
-    """Whether it is a text that can be written: of whole characters."""
+    """Whether it is a text that can be written: it has no half of a character."""
     return isinstance(found, str) and found.encode(errors="replace").decode() == found
 
 
 def _is_plain(found: Any) -> bool:
-    """Whether all in it are numbers and texts that can be computed with and written."""
+    """Whether all numbers in it can be computed with, and all texts written."""
     if isinstance(found, Mapping):
         return all(_is_text(key) and _is_plain(one) for key, one in found.items())
     if isinstance(found, list):
@@ -59,7 +59,7 @@ def _is_plain(found: Any) -> bool:
     return found is None or isinstance(found, bool) or _is_text(found) or is_number(found)
 
 
-ANYTHING = value("of numbers below 2^63 and of whole characters", _is_plain)
+ANYTHING = value("made of numbers below 2^63 and whole characters", _is_plain)
 TEXT = value("a text", _is_text)
 FLAG = value("true or false", lambda found: isinstance(found, bool))
 NUMBER = value("a number", is_number)

@@ -113,8 +113,9 @@ def alike_values(texts: pl.Series, is_person: bool, missing_values: list[str]) -
 
 
 def _perhaps_alike(names: pl.Series) -> pl.Series:
-    """Those of many names that may differ from another one in their spelling alone; a slice at a
-    time, since most are written alike and none of their copies need be held.
+    """Those of many names that may differ from another one in spelling alone.
+
+    It works slice by slice, so that no normalized copy of all names is held.
     """
     hashes = np.empty(len(names), dtype=np.uint64)
     for rows in blocks(len(names)):

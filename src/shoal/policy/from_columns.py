@@ -130,7 +130,7 @@ class Words(NamedTuple):
     """What the words of a call say of a table.
 
     content: the policy, but for its method. method: as it was given. misnamed: findings about names
-    that don't match the columns, which are told last.
+    that don't match the columns, which come last.
     """
 
     content: Json

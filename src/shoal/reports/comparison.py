@@ -125,7 +125,7 @@ def _publish(comparison: Measured) -> str:
 
 # The curves of a comparison over k: one for each of the methods that lose least.
 #
-# A curve is known by its colour and its marker, so that it can be told from the others on paper,
+# A curve is known by its colour and its marker, so that it can be distinguished on paper,
 # too, and by readers who see few colours.
 
 

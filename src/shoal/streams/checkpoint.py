@@ -152,7 +152,7 @@ class Checkpoint:
                 path.chmod(0o600)  # somebody else may have made it, so as to read it
             file.seek(at)
             file.write(content)
-            file.truncate()  # not before: killed in between, it would lack what it had
+            file.truncate()  # only now: a run that is killed must not leave less
             file.flush()
             if self._durable:
                 os.fsync(file.fileno())

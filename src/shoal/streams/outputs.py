@@ -262,7 +262,7 @@ class Outputs:
         self._remove_other_segments(step)
 
     def _remove_other_segments(self, step: int) -> None:
-        """Those that a run left which was killed before it had removed them: they show people."""
+        """Removes what a run left that was killed before it removed them: they show people."""
         for path in self._checkpoint.folder.glob("segment-*"):
             if path != self._segment(step, is_put=True):
                 path.unlink()

@@ -152,7 +152,7 @@ class View:
     def known_sets(self, size: int) -> "KnownSets":
         """What attackers who know `size` rows, 1 to 3, may know where a number of rows is known.
 
-        Rows that show the same are not told apart, but each of them counts; a person has each
+        Rows that show the same are not distinguished, but each of them counts; a person has each
         choice once. Raises InputError for more choices than `MOST_SETS`.
         """
         person, item = self.known_paths[0], self.known_items

@@ -273,7 +273,7 @@ def is_test(text: str) -> bool:
 def by_names(table: Table, no_name: str) -> tuple[np.ndarray, str, np.ndarray]:
     """Of several columns for parts of names: (n,) bool, which rows hold a usual name in one; the
     column of first names; and (n,) bool, whose first and last name are a test together, as `John`
-    and `Doe` are. no_name: the pattern of texts that are no usual names.
+    and `Doe` are. no_name: the pattern of texts that are not usual names.
     """
     titles = [title for title in table.names if name_of(title).kind in NAMES]
     columns = [Texts.of(table, title) for title in titles if titles[1:]]
