@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.typed import CONVERT, DURATIONS, objects_of, plain
+from shoal.connectors.typed import CONVERT, DURATIONS, is_text, objects_of, plain
 from shoal.data.table import Table
 from shoal.errors import InputError, is_of_a_library, library_errors_as
 
@@ -187,8 +187,8 @@ def _check_names(names: Sequence[object]) -> None:
             f"frame: {what} {', '.join(map(repr, repeated))} {occur} twice; rename one"
         )
     for name in shown:
-        if "\0" in name or name.encode(errors="replace").decode() != name:
-            raise InputError(f"frame: column name {name!r} is no text; rename the column")
+        if not is_text(name):
+            raise InputError(f"frame: column name {name!r} is not a text; rename the column")
 
 
 def _by_columns(frame: nw.DataFrame[IntoDataFrame], reading: Reading) -> pl.DataFrame:

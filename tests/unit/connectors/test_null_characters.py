@@ -81,5 +81,5 @@ def test_a_table_of_them_in_a_database_is_refused(tmp_path: Path) -> None:
 
 def test_a_name_with_one_is_refused_by_its_place(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"age":30,"d\\ud83d":"x"}\n')
-    with pytest.raises(InputError, match="the name of column 2 is no text"):
+    with pytest.raises(InputError, match="the name of column 2 is not a text"):
         shoal.publish_file(tmp_path / "in.jsonl", POLICY, tmp_path / "out.csv")
