@@ -147,7 +147,9 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
         raise InputError(f"{where}: column {frame.columns.index('') + 1} has no name; give it one")
     for place, name in enumerate(frame.columns, 1):
         if not is_text(name):
-            raise InputError(f"{where}: the name of column {place} is not a text; rename the column")
+            raise InputError(
+                f"{where}: the name of column {place} is not a text; rename the column"
+            )
     # objects may be keyed by values, such as people's names, and are in few records then
     few = [name for name in odd if 0 < frame.height <= 2 * frame[name].null_count()]
     held = {name: _holding(frame[name]) for name in odd}
