@@ -75,13 +75,14 @@ class Stated:
     """What a certificate states; None for what it does not.
 
     compared: the paths of keys that some check has compared with the file, the policy or the
-        original, each with all that stands below it. differences: what is stated and what was
-        measured, where these differ. findings: those stated, in the words of this version where
-        they were found again.
+        original, each with all that stands below it. unstated: the parts of which something was
+        measured that is not stated. differences: what is stated and what was measured, where these
+        differ. findings: those stated, in the words of this version where they were found again.
     """
 
     certificate: Certificate
     compared: set[Path] = field(default_factory=set)
+    unstated: set[str] = field(default_factory=set)
     differences: list[str] = field(default_factory=list)
 
     @cached_property

@@ -252,7 +252,7 @@ class Comparison:
                     self.stated.differences.append(differs)
                     continue
                 places.remove(place)
-                if measured.text == said[place].text:
+                if measured.report() == said[place].report():
                     self.stated.note("warnings", place)
                 said[place] = measured
 

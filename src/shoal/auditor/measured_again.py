@@ -133,6 +133,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         return Check(NAME, False, warnings.fault_sentence("derived", contradicted))
     if contradicted is not None:
         stated.note("faults", "derived")
+        if stated.at("faults", "derived") is None:
+            stated.unstated.add("faults")
     again = Comparison(
         stated,
         result.certificate,
@@ -152,6 +154,8 @@ def _is_ordered(stated: Stated, shown: Table, policy: Policy) -> bool:
     """Whether rows that are said to be sorted are; not asked where they are moved afterwards."""
     order = stated.at("output", "dialect", "order")
     is_moved = stated.verb == "stream" or policy.model.write.formulas == "escape"
+    if order is None:
+        stated.unstated.add("output")
     if order != "content" or is_moved:
         return True
     stated.note("output", "dialect", "order")
@@ -290,6 +294,7 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
     is_counted = is_alone and again.is_counted_alike
     if is_counted:
         again.people()
+        stated.unstated.update(_unstated(again))
     else:
         again.rows(is_alone)
     if stated.differences:
@@ -304,6 +309,15 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
         broken = [broken_text(one) for one in promises if one["holds"] is False]
         return Check(NAME, False, _first([*broken, *warnings.fault_sentences(strict.certificate)]))
     return None
+
+
+def _unstated(again: Comparison) -> Iterator[str]:
+    """Parts of which the audit measured something that the certificate, as an earlier one or a
+    forged one, does not state.
+    """
+    for path in _leaves(again.found, ()):
+        if again.stated.at(*path) is None and path[0] not in COMPARED_WHOLE:
+            yield str(path[0])
 
 
 def _unmatched(again: Comparison, reader: Reader, is_sorted: bool) -> Check | None:
@@ -374,6 +388,8 @@ def _measured_together(stated: Stated) -> str | None:
 ABOUT = ("shoal", "build", "date", "verb", "method", "seed", "seconds", "scale")
 """Keys about how the release was made, which no file shows."""
 OF_OTHER_CHECKS = ("schema", "policy", "input")
+COMPARED_WHOLE = (*ABOUT, *OF_OTHER_CHECKS, "promises", "warnings")
+"""Parts of a certificate in which no figure goes unstated unnoticed."""
 WORDS = {
     "shoal": "version of Shoal",
     "build": "versions of libraries",
@@ -463,7 +479,9 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     about = [words[key] for key in keys if key in ABOUT], " (what only its author knows)"
     is_tried = stated.at("attacks", "seed") is not None or stated.at("linked", "matching")
     attacks = [] if is_tried else ["attacks"], " (none was tried: what they would find is unknown)"
-    parts = [part for part in (figures, about, attacks) if part[0]]
+    unstated = [WORDS.get(key, key) for key in sorted(stated.unstated)]
+    audited = unstated, " (not all of them stated; 'shoal audit' measures them)"
+    parts = [part for part in (figures, audited, about, attacks) if part[0]]
     text = "; ".join(f"{', '.join(named)}{why}" for named, why in parts)
     short = [f"{some_named(named)}{why}" for named, why in parts]
     if "; ".join(short) != text:

@@ -123,6 +123,38 @@ def test_no_key_is_passed_over_in_silence(copied, turn):
     assert silent == []
 
 
+def parts(value, path=()):
+    """The paths to whatever may be taken out: keys at any depth, and places of lists."""
+    below = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, one in below if isinstance(value, dict | list) else ():
+        yield (*path, key)
+        if isinstance(one, dict | list):
+            yield from parts(one, (*path, key))
+
+
+def test_no_figure_is_taken_out_in_silence(copied):
+    """A check fails, or the part is among what is not measured again or not stated."""
+    honest = content_of(copied)
+    silent = []
+    for path in every(4, parts(honest)):
+        content = copy.deepcopy(honest)
+        above = at(content, path[:-1])
+        is_told_by_code = path[0] == "warnings" and path[-1] == "severity"
+        if path[0] in ONLY_ITS_AUTHOR or is_told_by_code or above[path[-1]] in (None, []):
+            continue
+        del above[path[-1]]
+        (copied / "out.csv.certificate.json").write_text(json.dumps(content))
+        try:
+            checks = checked(copied)
+        except InputError:
+            continue
+        is_named = WORDS.get(path[0], path[0]) in checks["not measured again"].text
+        is_unnamed = path[0] == "input" and "names none" in checks["input"].text
+        if not failed(checks) and not is_named and not is_unnamed:
+            silent.append(path)
+    assert silent == []
+
+
 def test_a_method_that_shoal_does_not_have_is_said_to_be_unknown(copied):
     forge(copied, setting("method", "name", "magic"))
     assert "method (not one of Shoal's)" in checked(copied)["not measured again"].text
