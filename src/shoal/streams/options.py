@@ -124,7 +124,15 @@ class StreamOptions(Request):
         return is_free and output.parent.is_dir() and os.access(output.parent, os.W_OK)
 
     def _contradictions(self, written: list[Path]) -> list[str]:
-        read = _paths_of(self.source, *self.read, str(self.checkpoint or self.source))
+        # they need Polars, which help does without
+        from shoal.connectors.outputs import lock_of, misplaced, signature_path
+
+        taken = {*_paths_of(self.source, *self.read, str(self.checkpoint or self.source))}
+        # what is written without being named
+        letters = None if self.named_letters else str(self.bad_records)
+        certificate = self.certificate_path
+        taken |= {*_paths_of(certificate, signature_path(certificate), letters)}
+        taken |= {lock_of(path) for path in _paths_of(self.sink)}
         what, suffix = "topic" if self.place.is_topic else "table", Path(self.sink).suffix
         contradictions = (
             (
@@ -133,9 +141,9 @@ class StreamOptions(Request):
                 " so that each is sent once",
             ),
             (
-                len(set(written)) < len(written) or bool(set(written) & set(read)),
-                "outputs: a file is named twice, is also read, or is the checkpoint; give each a"
-                " file of its own",
+                len(set(written)) < len(written) or not taken.isdisjoint(written),
+                "outputs: a file is named twice, is also read, or is where the checkpoint, the"
+                " certificate or the list of bad records goes; give each a file of its own",
             ),
             (
                 self.place.is_standard and self.checkpoint is not None,
@@ -168,8 +176,6 @@ class StreamOptions(Request):
         )
         findings = [said for is_so, said in contradictions if is_so]
         if self.is_rolling:
-            from shoal.connectors.outputs import misplaced  # needs Polars, which help does without
-
             findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
             findings += (
                 [] if self.checkpoint is None else _nested([Path(self.sink), self.checkpoint])
