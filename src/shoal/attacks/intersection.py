@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 
 from shoal.attacks.counts import ClassValues, counted, mode, parts_of, values_by_class
 from shoal.auditor.sharing import Links, entries_of, fitting, fitting_pairs, together
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
 from shoal.data.classes import people_with
 from shoal.data.numbers import alike, places_among, weighted_sum
-from shoal.data.person_names import person_name
+from shoal.data.person_names import names_of, person_name, refuse_spelling, taken_for_others
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
@@ -397,7 +398,9 @@ def _persons_by_subject(
     persons = newer.release.persons
     person_of = np.full(len(own.cells), -1, dtype=np.int64)
     person_of[truth.aligned(own.codes)] = persons
-    own_names = map(person_name, own.cells)
+    own_names = [person_name(cell) for cell in own.cells]
+    named, known = (names_of(pl.Series(part)).unique() for part in (names, own_names))
+    refuse_spelling("the release", "other release", taken_for_others(named, known))
     number = {cell: int(p) for cell, p in zip(own_names, person_of, strict=True) if p >= 0}
     strangers = _strangers(persons)
     numbers = [number.get(person_name(cell), strangers + i) for i, cell in enumerate(names)]

@@ -286,6 +286,34 @@ def test_people_of_the_original_in_a_control_are_refused():
     )
 
 
+@pytest.mark.parametrize("beside", ["control", "external", "others"])
+def test_people_of_the_original_in_another_spelling_are_refused(beside):
+    people = shoal.sample("patients", n=200, seed=1)
+    words = {"quasi": ["age", "sex"], "sensitive": "disease", "subject": "patient", "k": 5}
+    release = shoal.publish(people, **words, other="drop", method="mondrian")
+    spelled = people.with_columns(pl.col("patient").str.to_lowercase())
+    if beside == "others":
+        again = {"release": release.data, "original": spelled, "trace": release.trace}
+        given = {"others": [again | {"policy": release.policy}], "attacks": ["intersection"]}
+    else:
+        given = {beside: spelled[:40], "attacks": ["inference", "linkability"]}
+    with pytest.raises(InputError, match=r"of its people are those of .*, but for capitals"):
+        shoal.attack(release, original=people, **given)
+
+
+def test_a_list_finds_people_whose_ids_have_blanks_around_them():
+    people = shoal.sample("patients", n=200, seed=1)
+    words = {"quasi": ["age", "sex"], "sensitive": "disease", "subject": "patient", "k": 5}
+    release = shoal.publish(people, **words, other="drop", method="mondrian")
+    found = [
+        shoal.attack(release, original=people, attacks="linkability", external=listed)
+        for listed in (people, people.with_columns(pl.col("patient") + " "))
+    ]
+    plain, spaced = (one["attacks"]["linkability"]["external"] for one in found)
+    assert plain == spaced
+    assert plain["success"]["share"] > 0
+
+
 def test_without_a_method_there_is_no_control_and_a_reason():
     found = six("inference", "membership")
     assert found["control"]["kind"] == "none"

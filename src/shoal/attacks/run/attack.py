@@ -50,6 +50,7 @@ from shoal.data.attack_scene import (
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.numbers import PublishedNumbers, parse_numbers, places_among
+from shoal.data.person_names import person_name
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table, texts_of
@@ -320,9 +321,9 @@ def external_list(
     own = ground.target.original.column(subject.name)
     numbers = np.full(int(own.codes.max()) + 1, -1)
     numbers[own.codes] = ground.people.persons  # any record of a person leads to the same number
-    number_of = dict(zip(own.cells, numbers, strict=True))
+    number_of = dict(zip(map(person_name, own.cells), numbers, strict=True))
     listed = external.column(subject.name)
-    number = np.array([number_of.get(cell, -1) for cell in listed.cells])[listed.codes]
+    number = np.array([number_of.get(person_name(cell), -1) for cell in listed.cells])[listed.codes]
     class_of = np.full(int(persons.max(initial=-1)) + 2, -1)
     class_of[persons] = release.labels
     return ExternalList(known, points, class_of[number])

@@ -15,6 +15,7 @@ from shoal.data import attack_scene
 from shoal.data.attack_scene import Axis, Control, People, Recoding, ShownRelease, Trial
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
 from shoal.data.encoding import EncodedTable, values_beside
+from shoal.data.person_names import names_of, names_of_nobody, refuse_spelling, taken_for_others
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Attribute, Kind, Role, Schema
@@ -149,7 +150,9 @@ def ground_of(target: AttackedRelease, request: AttackRequest) -> Ground:
     schema, control = target.problem.schema, request.control
     if control is not None:
         _require_columns(control, schema)
-        _require_others(control, target.original, schema)
+    for what, table in (("control", control), ("external", request.external)):
+        if table is not None:
+            _require_known_spellings(table, what, target.original, schema)
     around = _population_of(target.problem)
     beside = {"control": control, "external": request.external, "population": around}
     schema = _with_values_of(schema, beside, target.problem.tables)
@@ -306,16 +309,18 @@ def _is_strange(column: SensitiveColumn, original: np.ndarray, control: np.ndarr
     return not np.isin(others, own).any()
 
 
-def _require_others(control: Table, original: Table, schema: Schema) -> None:
-    """Raises InputError where the subject column says that people of the control are published."""
+def _require_known_spellings(table: Table, what: str, original: Table, schema: Schema) -> None:
+    """Raises InputError where the subject column names people of the original in another spelling,
+    or a control names any of them.
+    """
     subject = schema.subject
-    if subject is None or subject.name not in control.names:
+    if subject is None or subject.name not in table.names:
         return
-    everybody = original.column(subject.name).joined(control.column(subject.name))
-    inside, outside = np.split(everybody.codes, [original.records])
-    both = {everybody.cells[code] for code in np.intersect1d(inside, outside)}
-    shared = len(both - {"", *schema.missing_values})
-    if shared:
+    names, known = (names_of(one.column(subject.name).texts).unique() for one in (table, original))
+    refuse_spelling("the original", what, taken_for_others(names, known))
+    nobody = names_of_nobody(schema.missing_values)
+    shared = names.filter(names.is_in(known.implode()) & ~names.is_in(nobody)).len()
+    if shared and what == "control":
         who = "1 person is" if shared == 1 else f"{shared} people are"
         raise InputError(
             f"control: {who} in the original, too, by '{subject.name}'; leave them out, or"
