@@ -312,9 +312,7 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
 
 
 def _unstated(again: Comparison) -> Iterator[str]:
-    """Parts of which the audit measured something that the certificate, as an earlier one or a
-    forged one, does not state.
-    """
+    """Parts of which the audit measured something that the certificate does not state."""
     for path in _leaves(again.found, ()):
         if again.stated.at(*path) is None and path[0] not in COMPARED_WHOLE:
             yield str(path[0])

@@ -433,6 +433,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             asked |= {"attack": "linkability"}
             label, why = gettext("finding a person's record"), one.get("why")
             yield Row(LINKED, label, sentence, share, chance=chance, why=why, **asked)
+        yield from _linked_by_list(attack.get("external"))
     order = found.get("order")
     if order is not None:
         label = gettext("finding it by its place")
@@ -454,6 +455,18 @@ def _linked(found: Findings) -> Iterator[Row]:
         asked = {"measure": "marketer", "among": gettext("records"), "attack": "population"}
         chance, why = around.get("baseline", {}).get("mean"), around.get("why")
         yield Row(LINKED, label, sentence, share, chance=chance, why=why, **asked)
+
+
+def _linked_by_list(listed: Findings | None) -> Iterator[Row]:
+    """Who is found by the list that was given."""
+    if listed is not None:
+        sentence = gettext(
+            "whoever has the list that was given, with {known}, finds their record",
+            known=", ".join(listed["known"]),
+        )
+        label, why = gettext("finding a person of the list"), listed.get("why")
+        asked = {"why": why, "helps": "linkage", "attack": "linkability"}
+        yield Row(LINKED, label, sentence, listed["success"], **asked)
 
 
 def _matched(certificate: Certificate) -> Iterator[Row]:

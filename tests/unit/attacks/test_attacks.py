@@ -17,7 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 from shoal.privacy.reidentification import individual_risk
-from shoal.reports.attacks import rows_of
+from shoal.reports.attacks import attack_lines, rows_of
 from shoal.reports.text import summary
 
 THREE = ("inference", "skewness", "homogeneity")
@@ -312,6 +312,8 @@ def test_a_list_finds_people_whose_ids_have_blanks_around_them():
     plain, spaced = (one["attacks"]["linkability"]["external"] for one in found)
     assert plain == spaced
     assert plain["success"]["share"] > 0
+    said = " ".join(attack_lines(found[0]))
+    assert "has the list that was given, with age, sex" in said
 
 
 def test_without_a_method_there_is_no_control_and_a_reason():
