@@ -351,12 +351,11 @@ def bare(names: pl.Series) -> pl.Series:
     the digits 0 to 9.
     """
     odd = names.filter(names.str.contains("[^ -~]"))
-    found = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls() if len(odd) else odd
-    digits = found.unique().to_list()
-    if len(odd):  # 'ß' has capitals, too, and Turkish two kinds of 'i'
-        names = names.str.to_uppercase().str.replace_all("I\u0307|\u0130", "I")
-    if digits:
-        names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
+    if len(odd):  # 'ß' has two capitals, and Turkish has two kinds of 'i'
+        plain = {"I\u0307": "I", "\u0130": "I", "\u1e9e": "SS"}
+        digits = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls().unique()
+        plain |= {digit: str(unicodedata.decimal(digit)) for digit in digits}
+        names = names.str.to_uppercase().str.replace_many(plain)
     rows = names.str.contains(_GROUPED).arg_true()
     if len(rows):
         names = names.clone().scatter(rows, names.gather(rows).str.replace_all(r"[+,'\u2019 ]", ""))

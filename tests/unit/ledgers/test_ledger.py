@@ -347,6 +347,7 @@ OTHER_SPELLINGS = [
     ("00000000000{}", "{}"),
     ("{}", "00000000000{}"),
     ("Straße{}", "STRASSE{}"),
+    ("Straße{}", "STRAẞE{}"),
     ("ismail{}", "İSMAİL{}"),
 ]
 SPELLED = [("crp", number, *one) for number in (30, 3) for one in OTHER_SPELLINGS]
