@@ -107,6 +107,8 @@ class Signer:
 def check_new(name: str) -> None:
     """Raises InputError where a key of this name exists, before anybody types a passphrase."""
     _library()
+    if name.rpartition("/")[2] == "":
+        raise InputError(f"key '{name}': has no name; write 'shoal sign --new-key NAME'")
     if name.endswith(".pem"):
         stem = name.removesuffix(".pem").removesuffix(".pub")
         raise InputError(

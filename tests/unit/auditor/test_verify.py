@@ -31,6 +31,7 @@ from sample_policies import content_of as policy_content
 from shoal.auditor.description import policy_identity, policy_sha256
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verify import verify_by
+from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
@@ -440,6 +441,12 @@ def test_a_key_is_never_overwritten(copied, key, capsys):
     assert new_key(copied, "k") == 2
     assert not key.exists()
     assert "a key is never overwritten" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", "keys/"])
+def test_a_key_without_a_name_is_not_made(capsys, name):
+    assert status_of(["sign", "--new-key", name, "--unprotected"]) == 2
+    assert "has no name; write 'shoal sign --new-key NAME'" in capsys.readouterr().err
 
 
 def test_what_is_not_a_key_is_refused(copied, key, capsys):
