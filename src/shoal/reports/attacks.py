@@ -464,9 +464,9 @@ def _linked_by_list(listed: Findings | None) -> Iterator[Row]:
             "whoever has the list that was given, with {known}, finds their record",
             known=", ".join(listed["known"]),
         )
-        label, why = gettext("finding a person of the list"), listed.get("why")
-        asked = {"why": why, "helps": "linkage", "attack": "linkability"}
-        yield Row(LINKED, label, sentence, listed["success"], **asked)
+        label, share = gettext("finding a person of the list"), listed["success"]
+        row = Row(LINKED, label, sentence, share, helps="linkage", attack="linkability")
+        yield replace(row, why=listed.get("why"))
 
 
 def _matched(certificate: Certificate) -> Iterator[Row]:
