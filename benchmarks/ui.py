@@ -30,6 +30,7 @@ ROWS, SEED, COLUMNS = 1_000_000, 7, 300
 SCREENS = ("/open", "/columns", "/hierarchies", "/promises", "/compare", "/result")
 LOOKING = 20.0
 PATIENCE = 120.0
+HIDDEN = r'type="hidden" name="([^"]+)"\s+value="([^"]*)"'
 
 
 def measure(asked: Asked) -> Result:
@@ -128,7 +129,7 @@ class Page:
         """Sends a form, with the keys and, by its id, the hidden fields of the page it is on."""
         self.get(on if path != "/table" else "/open")
         own = self.text.partition(f'id="{form}"')[2].partition("</form>")[0] if form else ""
-        hidden = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', own or self.text))
+        hidden = dict(re.findall(HIDDEN, own or self.text))
         kept = hidden if own else {k: v for k, v in hidden.items() if k in ("key", "base", "back")}
         status = self._ask("POST", path, kept | fields)
         if status != 303:
