@@ -213,7 +213,11 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
         """Whether `fit` published the quasi cells of each record; (n,) bool."""
         cells, known = shown.select(pl.col(self.policy_.quasi).cast(pl.String)), self.combinations_
-        found = cells.with_row_index().join(known, on=cells.columns, how="semi", nulls_equal=True)
+        # any column may be called as the index is
+        places = dict(zip(cells.columns, map(str, range(cells.width)), strict=True))
+        rows = cells.rename(places).with_row_index()
+        on = [*places.values()]
+        found = rows.join(known.rename(places), on=on, how="semi", nulls_equal=True)
         return np.isin(np.arange(cells.height), found["index"])
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:

@@ -25,6 +25,7 @@ from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
+LONGEST_CELL = 1 << 24  # characters
 HEAD = 1 << 20  # bytes in which the first line must end
 
 
@@ -457,6 +458,7 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
     blank: list[int] = []
     ragged: list[int] = []
     count = 0
+    usual = csv.field_size_limit(LONGEST_CELL)
     try:
         with io.TextIOWrapper(dialects.opened(content), "utf-8-sig", newline="\n") as text:
             # a carriage return ends no record, as for Polars
@@ -474,6 +476,8 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
         raise InputError(
             f"file '{path}': holds a cell too long to be one; a quote may be left open"
         ) from None
+    finally:
+        csv.field_size_limit(usual)
     if count:
         names = "one cell" if columns == 1 else f"{columns} cells"
         title = (

@@ -24,7 +24,10 @@ FARTHEST_DAY = 95_000_000
 
 
 INCOMPLETE = "is not a complete {} file; write it again"
+BEYOND_NANOSECONDS = "moments before 1677 or after 2262; correct them, or store microseconds"
 MOST_DIGITS = 38
+EXACT = 2**53
+"""Whole numbers up to which all are floats."""
 _MOST_NAMED = 5
 
 
@@ -36,6 +39,8 @@ def table_errors(path: str | Path, kind: str, what: str) -> AbstractContextManag
 def _fault(failed: BaseException, path: str | Path, kind: str) -> str:
     if isinstance(failed, pl.exceptions.DuplicateError):
         return "two columns have one name; rename one of them"
+    if "time zone" in str(failed):
+        return "holds moments in a zone that is named by its distance from UTC; give them in UTC"
     from shoal.connectors.formats import begun_as  # which imports this module
 
     with open(path, "rb") as file:
@@ -210,6 +215,8 @@ def _holding(cells: pl.Series) -> str:
     if dtype == pl.Binary:
         return f"bytes, UUIDs, or decimals of more than {MOST_DIGITS} digits; give text or numbers"
     if dtype in (pl.Date, pl.Datetime):
+        if getattr(dtype, "time_unit", None) == "ns":
+            return BEYOND_NANOSECONDS
         return "days beyond all calendars; correct them"
     return NESTED if dtype.is_nested() else f"values of the type {dtype}; {CONVERT}"
 
@@ -247,9 +254,12 @@ def _told_apart(cells: pl.Series) -> pl.Series:
 
 
 def _is_beyond(days: pl.Series) -> bool:
-    """Whether some lie beyond the years that have a text."""
+    """Whether some lie beyond the years that have a text, or at the end of nanoseconds, where
+    readers of some files put what is beyond it.
+    """
     unit = getattr(days.dtype, "time_unit", None)  # None of days
-    most = FARTHEST_DAY * {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}.get(unit, 10**18)
+    in_a_day = {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}
+    most = 2**63 - 2 if unit == "ns" else FARTHEST_DAY * in_a_day[unit]
     cells = days.to_physical()
     return any(end is not None and abs(cast(int, end)) > most for end in (cells.min(), cells.max()))
 
@@ -337,13 +347,21 @@ def _lies_deep(content: bytes) -> bool:
 
 
 def objects(content: bytes) -> pl.DataFrame | None:
-    """JSON lines as a table; None where they are none."""
+    """JSON lines as a table; None where they are none. Numbers beyond what floats hold exactly stay
+    as they are written.
+    """
     if not content.strip():
         return pl.DataFrame()
     if _lies_deep(content):
         return None
     try:
         with library_errors_as("is not JSON lines"):
-            return pl.read_ndjson(content, infer_schema_length=None)
+            frame = pl.read_ndjson(content, infer_schema_length=None)
+            floats = (column for column in frame if column.dtype == pl.Float64)
+            wide = [one.name for one in floats if (one.abs().max() or 0) >= EXACT]
+            if not wide:
+                return frame
+            as_written = dict.fromkeys(wide, pl.String)
+            return pl.read_ndjson(content, schema_overrides=as_written, infer_schema_length=None)
     except InputError:
         return None

@@ -213,7 +213,7 @@ class Table:
         if name in self.coded:
             repeats = self.column(name).counts()
         else:
-            repeats = self._as_compared(name).to_frame().group_by(name).len()["len"].to_numpy()
+            repeats = self._as_compared(name).unique_counts().to_numpy()
         records = int(repeats.sum())
         return len(repeats), float((repeats == 1).sum()) / records if records else None
 

@@ -96,7 +96,7 @@ def check_transcript(folder: Path) -> Containment:
 def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment) -> None:
     for qid in agreement.qids():
         attributes = [agreement.quasi[j] for j in qid.attributes]
-        least = table.group_by(attributes).len()["len"].min()
+        least = table.select(pl.struct(attributes).unique_counts().min()).item()
         if not isinstance(least, int) or least < qid.k:
             found.wrong.append(
                 f"{', '.join(attributes)}: fewer than {qid.k} people share a combination"

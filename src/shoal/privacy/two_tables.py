@@ -163,11 +163,9 @@ def contradicted(table: Table, groups: Groups, original: Table, schema: Schema) 
 
     0 is proof where all records differ in their quasi-identifiers; of equal ones each might be any.
     """
-    names = [attribute.name for attribute in schema.quasi]
-    (sensitive,) = schema.sensitive
+    names, value = [str(place) for place in range(len(schema.quasi))], str(len(schema.quasi))
     shown = _as_keys(table, schema).with_columns(pl.Series(GROUP, groups.labels))
     own = _as_keys(original, schema)
-    value = sensitive.name
     rows = shown.group_by(*names, GROUP).agg(pl.len().cast(pl.Int64).alias("rows"))
     people = own.group_by(*names, value).agg(pl.len().cast(pl.Int64).alias("people"))
     # how many rows of a group may have a value, against how often the group lists it
@@ -189,12 +187,14 @@ def contradicted(table: Table, groups: Groups, original: Table, schema: Schema) 
 
 
 def _as_keys(table: Table, schema: Schema) -> pl.DataFrame:
-    """Quasi-identifiers and sensitive values as text; numbers that are equal as the same one."""
+    """Quasi-identifiers and sensitive values as text, numbers that are equal as the same one. They
+    are named by their places, as their own names may be those of counts.
+    """
     columns = []
-    for attribute in (*schema.quasi, *schema.sensitive):
+    for place, attribute in enumerate((*schema.quasi, *schema.sensitive)):
         text = as_text(table.frame[attribute.name])
         if attribute.kind is Kind.NUMBER:
             number = text.str.strip_chars().cast(pl.Float64, strict=False)
             text = pl.select(pl.coalesce(number.cast(pl.String), text)).to_series()
-        columns.append(text.alias(attribute.name))
+        columns.append(text.alias(str(place)))
     return pl.DataFrame(columns)

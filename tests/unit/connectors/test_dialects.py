@@ -242,6 +242,13 @@ def test_a_stream_says_what_it_cannot_follow(hospital, shoal):
 # What a file says itself
 
 
+@pytest.mark.parametrize("last", ["", "x"])
+def test_a_long_note_is_read_whether_or_not_a_last_cell_is_empty(tmp_path, last):
+    note = "y" * 140_000
+    (tmp_path / "t.csv").write_text(f"note,last\n{note},{last}\n")
+    assert files.read(str(tmp_path / "t.csv")).frame["note"].to_list() == [note]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".txt", ".tab"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(tmp_path, suffix, delimiter):

@@ -1,6 +1,7 @@
 """Every format does what its record claims, and refuses in one line what it does not claim."""
 
 import gzip
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -221,6 +222,14 @@ def test_orc_whose_texts_are_not_utf_8_is_refused_in_one_line(command, in_folder
     assert status_of([*command.split(), *(["-o", "out.csv"] if "publish" in command else [])]) == 2
     said = capfd.readouterr().err
     assert said == "shoal: file 'in.orc': is not a complete orc file; write it again\n"
+
+
+def test_orc_with_moments_that_nanoseconds_do_not_hold_is_refused(in_folder):
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    never = pa.array([datetime(9999, 12, 31)], pa.timestamp("us"))
+    orc.write_table(pa.table({"age": [30], "until": never}), "far.orc")
+    with pytest.raises(InputError, match=r"'far.orc': holds moments before 1677 or after 2262"):
+        files.read("far.orc")
 
 
 PIECES = st.sampled_from([b"Z\xfcrich", b"\xc3", b"\xed\xa0\x80"]) | st.text(max_size=5).map(

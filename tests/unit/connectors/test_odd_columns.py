@@ -1,5 +1,6 @@
 """Columns whose cells have no one text: refused where they are needed, else simply dropped."""
 
+import io
 import json
 import sys
 from datetime import timedelta
@@ -50,6 +51,9 @@ ODD = {
     ),
     "days beyond all calendars": pa.table(
         {"age": AGES, "odd": pa.array([2**31 - 1] * 4, pa.int32()).cast(pa.date32())}
+    ),
+    "moments at the end of nanoseconds": pl.DataFrame({"age": AGES}).with_columns(
+        odd=pl.lit(2**63 - 1).cast(pl.Datetime("ns"))
     ),
 }
 
@@ -242,6 +246,15 @@ def test_lists_and_objects_beside_texts_in_json_lines_are_no_people(tmp_path, ce
     assert files.read(str(path)).frame["odd"].to_list() == ["[a, 1]"] * 2
 
 
+def test_whole_numbers_beside_a_fraction_in_json_lines_keep_all_digits(tmp_path):
+    cells = ["0.5", *(str(2**53 + each) for each in range(9))]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(f'{{"post": {cell}, "age": 0.5}}\n' for cell in cells))
+    frame = files.read(str(path)).frame
+    assert frame["post"].to_list() == cells
+    assert frame["age"].dtype == pl.Float64
+
+
 def test_periods_and_intervals_of_pandas_are_what_it_shows():
     months = pd.Series(["2020-01", "2020-02", "2020-03", None], dtype="period[M]")
     frame = pd.DataFrame({"month": months, "span": pd.interval_range(0, 4)})
@@ -294,11 +307,19 @@ def test_sparse_numbers_are_numbers():
     assert isinstance(frame["age"].dtype, pd.SparseDtype)
 
 
+def in_an_unnamed_zone() -> bytes:
+    content = io.BytesIO()
+    moments = pa.array([0] * 4, pa.timestamp("us", "+05:30"))
+    pq.write_table(pa.table({"age": AGES, "when": moments}), content)
+    return content.getvalue()
+
+
 FAULTS = {
     "text.parquet": (b"sex,age\nf,1\n", "is text; name it .csv or .jsonl"),
     "stream.arrow": (b"\xff\xff\xff\xff" + 99 * b"\0", "is a stream of Arrow; write"),
     "arrow.parquet": (b"ARROW1\0\0", "holds Arrow; name it .arrow"),
     "cut.parquet": (b"PAR1\0\0", "is not a complete parquet file; write it again"),
+    "zone.parquet": (in_an_unnamed_zone(), "holds moments in a zone that is named by its distance"),
 }
 
 

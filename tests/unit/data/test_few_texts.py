@@ -25,6 +25,11 @@ def test_few_texts_have_the_codes_that_they_have_among_many(cells):
     assert few.codes.dtype == many.codes.dtype
 
 
+def test_a_column_may_be_called_as_its_counts_are():
+    columns = table.Table(pl.DataFrame({"len": [1, 1, 2]}))
+    assert columns.distinct_and_alone("len") == (2, 1 / 3)
+
+
 @given(st.lists(texts | st.integers(0, 99).map(str), min_size=1), st.booleans())
 def test_texts_that_hardly_repeat_have_the_codes_of_others(cells, have_one_hash):
     column = pl.Series("s", cells, pl.String)

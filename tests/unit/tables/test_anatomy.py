@@ -386,6 +386,17 @@ def test_what_it_can_not_do_is_refused_with_the_reason(content, message):
         library.Policy.from_dict(content)
 
 
+@pytest.mark.parametrize("name", ["rows", "people", "possible", "listed", "len"])
+def test_columns_may_be_called_as_counts_are(name):
+    frame = pl.DataFrame({name: [1, 2, 3, 4], "d": list("abab")})
+    for quasi, sensitive in ((name, "d"), ("d", name)):
+        about = {"attribute": sensitive, "l": 2}
+        roles = {quasi: {"role": "quasi"}, sensitive: {"role": "sensitive"}}
+        asked = promising("l-diversity", **about) | {"attributes": roles}
+        published = library.publish(frame, asked)
+        assert library.audit((published.data, published.sensitive), asked, frame).holds
+
+
 def test_people_with_several_records_and_records_of_nobody_are_refused(published):
     with pytest.raises(library.InputError, match="1 people have several records"):
         library.publish(SEVERAL_RECORDS, POLICY)

@@ -483,9 +483,9 @@ def test_the_transformer_takes_the_words_of_publish_and_refuses_what_it_can_not_
 def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_its_own(
     sklearn, people
 ):
-    frame = people.select("age", "sex", "education").to_pandas()
-    quasi = {"age": {"hierarchy": {"bins": {"width": 5, "levels": 4}}}, "sex": {}, "education": {}}
-    words = {"quasi": quasi, "other": "drop", "k": 10}
+    frame = people.select("age", pl.col("sex").alias("index"), "education").to_pandas()
+    bins = {"hierarchy": {"bins": {"width": 5, "levels": 4}}}
+    words = {"quasi": {"age": bins, "index": {}, "education": {}}, "other": "drop", "k": 10}
     whole = sklearn.Anonymizer(**words).fit(frame)
     some = sklearn.Anonymizer(**words, suppression=0.2).fit(frame)
     assert some.levels_["education"] < whole.levels_["education"]
@@ -496,7 +496,7 @@ def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_it
     assert 0 < starred.mean() <= 0.2
     assert shown[~starred].value_counts().min() >= 10
     # whoever is the only one of a kind among other people shows nothing that fit has not published
-    crossed = frame.assign(sex=frame["sex"].sample(frac=1, random_state=1).to_numpy())
+    crossed = frame.assign(index=frame["index"].sample(frac=1, random_state=1).to_numpy())
     published = set(shown.itertuples(index=False, name=None))
     assert set(some.transform(crossed).itertuples(index=False, name=None)) <= published
     settings = {"name": "full-domain", "suppression": 0.2}

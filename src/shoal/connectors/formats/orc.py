@@ -12,7 +12,14 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from shoal.connectors.formats import Asked, Format, SourceFile
-from shoal.connectors.typed import INCOMPLETE, nan_counts, plain, table_errors, unread
+from shoal.connectors.typed import (
+    BEYOND_NANOSECONDS,
+    INCOMPLETE,
+    nan_counts,
+    plain,
+    table_errors,
+    unread,
+)
 from shoal.data.regular_files import CELL, SHORT, most_unpacked, require_room
 from shoal.data.table import Table
 from shoal.data.warnings import nan_remarks
@@ -74,7 +81,9 @@ class Orc(Format):
             frame.columns = kept
             columns = [blank.alias(name) if name in left else frame[name] for name in names]
             frame = pl.DataFrame(columns)
-        except (pa.ArrowException, UnicodeDecodeError, LookupError, TypeError):
+        except (pa.ArrowException, UnicodeDecodeError, LookupError, TypeError) as failed:
+            if "nanosecond" in str(failed):
+                raise InputError(f"{where}: holds {BEYOND_NANOSECONDS}") from None
             raise damaged from None
         except OSError as failed:
             if failed.errno is not None:  # the system's: said by whoever opens files

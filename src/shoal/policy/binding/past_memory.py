@@ -15,6 +15,7 @@ from shoal.connectors import engines
 from shoal.connectors.dialect import Reading
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
+from shoal.connectors.typed import table_errors
 from shoal.data import person_names, room
 from shoal.data.room import Room, SharedRoom, blocks, needs_whole, size_text
 from shoal.data.table import Table
@@ -120,9 +121,10 @@ def memory_of(path: str | Path) -> float:
     kind = name.kind
     if kind.is_parquet:
         try:
-            columns = len(pl.read_parquet_schema(name))
-            records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
-        except pl.exceptions.PolarsError:
+            with table_errors(name, ".parquet", "table"):
+                columns = len(pl.read_parquet_schema(name))
+                records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
+        except InputError:
             return 0.0  # said by whoever reads it
         return max(HELD_BYTES * columns * CELL_BYTES * records, HELD_BYTES * size)
     return HELD_BYTES * size * (PACKED if kind.is_compressed or name.lower().endswith(".gz") else 1)
