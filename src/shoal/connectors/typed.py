@@ -357,8 +357,8 @@ def objects(content: bytes) -> pl.DataFrame | None:
     try:
         with library_errors_as("is not JSON lines"):
             frame = pl.read_ndjson(content, infer_schema_length=None)
-            floats = (column for column in frame if column.dtype == pl.Float64)
-            wide = [one.name for one in floats if (one.abs().max() or 0) >= EXACT]
+            is_wide = frame.select(pl.col(pl.Float64).abs().max() >= EXACT)
+            wide = [column.name for column in is_wide if column.item()]
             if not wide:
                 return frame
             as_written = dict.fromkeys(wide, pl.String)

@@ -11,15 +11,8 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from shoal.connectors import typed
 from shoal.connectors.formats import Asked, Format, SourceFile
-from shoal.connectors.typed import (
-    BEYOND_NANOSECONDS,
-    INCOMPLETE,
-    nan_counts,
-    plain,
-    table_errors,
-    unread,
-)
 from shoal.data.regular_files import CELL, SHORT, most_unpacked, require_room
 from shoal.data.table import Table
 from shoal.data.warnings import nan_remarks
@@ -46,7 +39,7 @@ class Orc(Format):
         with of_extra(f"{where}: needs PyArrow, of the extra 'spark'", "spark"):
             import pyarrow as pa
             from pyarrow import dataset, orc
-        damaged = InputError(f"{where}: {INCOMPLETE.format('orc')}")
+        damaged = InputError(f"{where}: {typed.INCOMPLETE.format('orc')}")
         most = most_unpacked(Path(path).stat().st_size, reading.unpacked)
         try:
             with open(path, "rb") as file:
@@ -56,9 +49,9 @@ class Orc(Format):
                 if len({*schema.names}) < len(schema):
                     raise InputError(f"{where}: two columns have one name; rename one of them")
                 require_room(CELL * cells, most, where)
-            with table_errors(path, ".orc", where):
+            with typed.table_errors(path, ".orc", where):
                 names = pl.DataFrame(schema.empty_table()).schema
-                left = unread(names, where, reading)
+                left = typed.unread(names, where, reading)
             kept = [name for name in names if name not in left]
             fields = pa.schema(
                 field for field, name in zip(schema, names, strict=True) if name not in left
@@ -74,7 +67,7 @@ class Orc(Format):
                 require_room(size, most, where)
                 batch.validate(full=True)  # Polars takes every text for UTF-8
                 batches.append(batch)
-            with table_errors(path, ".orc", where):
+            with typed.table_errors(path, ".orc", where):
                 frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(batches, fields)))
             records = sum(batch.num_rows for batch in batches)
             blank = pl.repeat(None, records, dtype=pl.String, eager=True)
@@ -83,14 +76,14 @@ class Orc(Format):
             frame = pl.DataFrame(columns)
         except (pa.ArrowException, UnicodeDecodeError, LookupError, TypeError) as failed:
             if "nanosecond" in str(failed):
-                raise InputError(f"{where}: holds {BEYOND_NANOSECONDS}") from None
+                raise InputError(f"{where}: holds {typed.BEYOND_NANOSECONDS}") from None
             raise damaged from None
         except OSError as failed:
             if failed.errno is not None:  # the system's: said by whoever opens files
                 raise
             raise damaged from None
-        remarks = nan_remarks(nan_counts(frame, reading))
-        return SourceFile(Table(plain(frame, where, reading)), remarks=remarks, unread=left)
+        remarks = nan_remarks(typed.nan_counts(frame, reading))
+        return SourceFile(Table(typed.plain(frame, where, reading)), remarks=remarks, unread=left)
 
 
 # Numbers of fields.
