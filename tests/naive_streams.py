@@ -126,17 +126,3 @@ def joined(costs, labels, count):
             )
             clusters[labels[i]].append(i)
     return labels
-
-
-def covering(values, boxes, losses, draws):
-    """The covering box of least loss of each record; ties by draw."""
-    found = []
-    for row, draw in zip(values, draws, strict=True):
-        fits = [
-            c
-            for c, box in enumerate(boxes)
-            if all(lo <= x <= hi for x, (lo, hi) in zip(row, box, strict=True))
-        ]
-        least = [c for c in fits if losses[c] == min(losses[f] for f in fits)]
-        found.append(least[int(draw * len(least))] if least else -1)
-    return found
