@@ -45,6 +45,12 @@ def is_said(words: str, ledger: Path) -> bool:
     return any(words in finding for finding in Ledger.at(ledger).verify())
 
 
+def assert_refused(ledger: Path, said: str, asked: Policy | None = None) -> None:
+    """Nobody new is taken in, for what is said."""
+    with pytest.raises(LedgerError, match=said):
+        append(ledger, wearers(30, 40), asked)
+
+
 def files_of(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "lock")
 
@@ -96,8 +102,7 @@ def test_a_missing_release_is_named(ledger, release):
 
 def test_a_missing_last_release_is_found_by_a_later_append(ledger):
     shutil.rmtree(ledger / "0003")
-    with pytest.raises(LedgerError, match=r"0003: is missing.* To withdraw a release, take back"):
-        append(ledger, wearers(30, 4))
+    assert_refused(ledger, r"0003: is missing.* To withdraw a release, take back")
     assert Ledger.at(ledger).releases() == [1, 2]
 
 
@@ -109,8 +114,7 @@ def test_a_last_release_that_is_taken_away_with_its_mark_is_found(tmp_path):
     (ledger / "0002").rename(tmp_path / "away")
     (tmp_path / "L.private" / "000002" / "published").unlink()
     assert Ledger.at(ledger).verify() == ["release 0002: is missing"]
-    with pytest.raises(LedgerError, match="0002: is missing"):
-        append(ledger, wearers(30, 3))
+    assert_refused(ledger, "0002: is missing")
     (tmp_path / "away").rename(ledger / "0002")
     assert append(ledger, wearers(30, 3)).release == 3
 
@@ -208,8 +212,7 @@ def test_a_step_that_can_not_be_understood_is_damaged(ledger, key, value):
     content = json.loads(step.read_text()) | {key: value}
     step.write_text(json.dumps({k: v for k, v in content.items() if v is not None}))
     assert is_said(f"private step {step.parent.name}: is missing or damaged", ledger)
-    with pytest.raises(LedgerError, match="is missing or damaged"):
-        append(ledger, wearers(30, 4))
+    assert_refused(ledger, "is missing or damaged")
 
 
 @pytest.mark.parametrize(
@@ -219,8 +222,7 @@ def test_a_certificate_that_can_not_be_understood_is_damaged(ledger, change):
     for release in ("0001", "0003"):
         (ledger / release / "certificate.json").write_text(change)
         assert is_said(release, ledger)
-        with pytest.raises(LedgerError, match="damaged"):
-            append(ledger, wearers(30, 4))
+        assert_refused(ledger, "damaged")
 
 
 @pytest.mark.parametrize("name", ["ledger.json", "policy.json"])
@@ -232,8 +234,7 @@ def test_nothing_is_appended_under_changed_terms(ledger, name):
         '{"files": {"": "", "\\u0000": 1}}',
     ):
         (ledger / name).write_text(changed)
-        with pytest.raises(LedgerError, match="damaged"):
-            append(ledger, wearers(30, 4), policy(k=2))
+        assert_refused(ledger, "damaged", asked=policy(k=2))
         assert Ledger.at(ledger).releases() == [1, 2, 3]
         assert Ledger.at(ledger).verify()
 
@@ -247,8 +248,7 @@ def test_terms_that_were_changed_with_their_hashes_do_not_begin_the_chain(ledger
     genesis = json.loads((ledger / "ledger.json").read_text())
     genesis["files"]["policy.json"] = hashlib.sha256(text.encode()).hexdigest()
     (ledger / "ledger.json").write_text(json.dumps(genesis, indent=1) + "\n")
-    with pytest.raises(LedgerError, match=r"0001: does not follow ledger\.json"):
-        append(ledger, wearers(30, 4), policy(k=2))
+    assert_refused(ledger, r"0001: does not follow ledger\.json", asked=policy(k=2))
 
 
 def test_an_added_release_or_file_is_named(ledger):
@@ -273,17 +273,19 @@ def test_the_published_part_alone_can_be_verified(ledger):
     assert verify_ledger(ledger)[0] == 3
 
 
-def test_nothing_is_appended_to_a_ledger_whose_end_is_damaged(ledger):
-    data = ledger / "0003" / "data.csv"
+@pytest.mark.parametrize(("method", "release"), [("crp", "0002"), ("k-pprp", "0001")])
+def test_nothing_is_appended_where_what_a_method_looks_at_is_damaged(tmp_path, method, release):
+    """The end of the ledger; of a method that looks at all releases, any."""
+    asked = policy(method)
+    ledger = grown(tmp_path / "L", releases=2, asked=asked)
+    data = ledger / release / "data.csv"
     data.write_bytes(data.read_bytes()[:-1])
-    with pytest.raises(LedgerError, match=r"0003: data\.csv"):
-        append(ledger, wearers(30, 4))
+    assert_refused(ledger, rf"{release}: data\.csv", asked=asked)
 
 
 def test_nothing_is_appended_without_the_private_part(ledger):
     shutil.rmtree(ledger.with_name("L.private"))
-    with pytest.raises(LedgerError, match=r"its private part '.*L\.private' is missing"):
-        append(ledger, wearers(30, 4))
+    assert_refused(ledger, r"its private part '.*L\.private' is missing")
     assert not ledger.with_name("L.private").exists()  # a copy can be moved to where it was
 
 
@@ -309,19 +311,9 @@ def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):
         if not content:
             continue  # the mark
         path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-        with pytest.raises(LedgerError, match="damaged"):
-            append(ledger, wearers(30, 4))
+        assert_refused(ledger, "damaged")
         path.write_bytes(content)
     assert append(ledger, wearers(30, 4)).release == 4
-
-
-def test_a_method_that_looks_at_all_releases_finds_damage_in_any(tmp_path):
-    asked = policy("k-pprp")
-    ledger = grown(tmp_path / "L", releases=2, asked=asked)
-    data = ledger / "0001" / "data.csv"
-    data.write_bytes(data.read_bytes()[:-1])
-    with pytest.raises(LedgerError, match=r"0001: data\.csv"):
-        append(ledger, wearers(30, 3), asked)
 
 
 def test_whole_records_are_kept_only_while_they_wait(ledger):
@@ -485,8 +477,7 @@ def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
     assert audit_ledger(ledger).damage == ["release 0002: data.csv is missing or was changed"]
     data.write_bytes(content)
     shutil.move(ledger / "0001", ledger.parent / "away")
-    with pytest.raises(LedgerError, match="0001: is missing"):
-        append(ledger, wearers(30, 5))
+    assert_refused(ledger, "0001: is missing")
 
 
 @pytest.mark.long
@@ -565,8 +556,7 @@ def test_a_release_or_step_that_was_given_another_name_is_found_by_an_append(tmp
     ledger = grown(tmp_path / "L", releases=4)
     folder = sorted((tmp_path / part).glob("0*"))[1]
     folder.rename(folder.with_name("9" * len(folder.name)))
-    with pytest.raises(LedgerError, match="is missing"):
-        append(ledger, wearers(30, 9))
+    assert_refused(ledger, "is missing")
 
 
 def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
@@ -669,8 +659,7 @@ def test_an_older_private_part_is_found(ledger, tmp_path):
     shutil.rmtree(ledger.with_name("L.private"))
     (tmp_path / "older").rename(ledger.with_name("L.private"))
     assert "private part: is older than the ledger" in Ledger.at(ledger).verify()[0]
-    with pytest.raises(LedgerError, match="private part: is older"):
-        append(ledger, wearers(30, 5))
+    assert_refused(ledger, "private part: is older")
 
 
 def test_an_older_copy_of_both_parts_is_recognized_by_a_noted_hash(ledger, tmp_path):
