@@ -179,9 +179,7 @@ def test_nobody_is_published_again_under_another_key(tmp_path, method, damage):
     assert Ledger.at(ledger).verify() == ["private key: is missing or was changed"]
 
 
-NAMELESS = Policy.from_dict(
-    POLICY | {"attributes": POLICY["attributes"] | {"who": {"role": "drop"}}}
-).with_method("crp", {})
+NAMELESS = policy(roles={"who": "drop"})
 
 
 def test_a_ledger_of_people_without_names_needs_no_key(tmp_path):
@@ -351,8 +349,7 @@ def test_whoever_is_published_or_waits_is_found_under_any_spelling(
     tmp_path, method, people, spelled, otherwise
 ):
     """Thirty are published, and three wait, also through a step that leaves them as they were."""
-    attributes = POLICY["attributes"] | {"beat": {"role": "drop"}}
-    asked = Policy.from_dict(POLICY | {"attributes": attributes}).with_method(method, {})
+    asked = policy(method, roles={"beat": "drop"})
     first, again = ([form.format(100 + i) for i in range(people)] for form in (spelled, otherwise))
     assert append(tmp_path / "L", named(*first), asked).waiting == (people if people < 4 else 0)
     if method == "crp":
@@ -372,9 +369,7 @@ def test_whoever_stands_by_one_of_two_spellings_may_be_the_other(tmp_path):
 @pytest.mark.parametrize("is_at_once", [False, True])
 def test_whoever_was_deleted_is_found_under_any_spelling(is_at_once, tmp_path):
     """In the increments that follow, and in the one that deletes."""
-    attributes = POLICY["attributes"] | {"beat": {"role": "drop"}, "op": {"role": "operation"}}
-    asked = Policy.from_dict(POLICY | {"attributes": attributes})
-    asked = asked.with_method("m-invariance", {})
+    asked = policy("m-invariance", roles={"beat": "drop", "op": "operation"})
     names = [f"Pa.X{i}" for i in range(90)]
     frame = named(*names).with_columns(op=pl.lit("insert"))
     append(tmp_path / "L", frame, asked)

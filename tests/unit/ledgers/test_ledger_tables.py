@@ -96,9 +96,7 @@ def assert_in_step(output: str = OUT) -> None:
 def test_a_table_holds_what_the_ledger_holds_release_by_release(method, shoal):
     """Increments lie behind one another; of methods for whole tables the last release counts."""
     people, leaks = wearers(N, 1), method == "static-2"
-    plain = "drop" if method == "m-invariance" else "plain"
-    attributes = {**POLICY["attributes"], "beat": {"role": plain}}
-    asked = Policy.from_dict({**POLICY, "attributes": attributes}).with_method(method, {})
+    asked = policy(method, roles={"beat": "drop" if method == "m-invariance" else "plain"})
     append(Path("L").absolute(), people, asked, output=OUT, allow_leaks=leaks)
     others = people.with_columns(pl.col("age") + 1) if method == "sticky" else wearers(N, 2)
     append(Path("L").absolute(), others, asked, output=OUT, allow_leaks=leaks)

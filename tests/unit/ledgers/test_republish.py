@@ -87,10 +87,7 @@ def test_the_command_says_who_returned(tmp_path, shoal):
 
 def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
     """One record to a person: what waits is changed by an update, not by a second record."""
-    asked = Policy.from_dict(
-        POLICY | {"attributes": POLICY["attributes"] | {"beat": {"role": "drop"}}}
-    )
-    asked = asked.with_method("m-invariance", {"m": 2})
+    asked = policy("m-invariance", roles={"beat": "drop"}, m=2)
     append(tmp_path / "L", wearers(3, 1), asked)
     again = pl.concat([wearers(1, 1), wearers(30, 2)])
     with pytest.raises(InputError, match=r"several, including those that wait: 2 \(row 1\)") as no:
@@ -102,9 +99,7 @@ def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
 @pytest.mark.parametrize("frames", [[wearers(1, 1)], [wearers(1, 2), wearers(1, 2)]])
 def test_who_waits_or_comes_twice_is_sent_as_an_update_where_that_can_be(tmp_path, frames):
     several = pl.concat(frames)
-    roles = {"beat": {"role": "drop"}, "change": {"role": "operation"}}
-    asked = Policy.from_dict(POLICY | {"attributes": POLICY["attributes"] | roles})
-    asked = asked.with_method("m-invariance", {"m": 2})
+    asked = policy("m-invariance", roles={"beat": "drop", "change": "operation"}, m=2)
     inserted = pl.lit("insert").alias("change")
     append(tmp_path / "L", wearers(3, 1).with_columns(inserted), asked)
     with pytest.raises(InputError, match=r"leave further ones out, or send .* as an 'update'"):
@@ -271,16 +266,10 @@ def test_a_whole_table_takes_the_place_of_what_was_before_it(tmp_path):
     assert export_table(ledger, str(tmp_path / "t.csv"), 2)[0] == 40
 
 
-def changed(**attributes) -> Policy:
-    content = json.loads(json.dumps(POLICY))
-    for name, settings in attributes.items():
-        content["attributes"][name].update(settings)
-    return Policy.from_dict(content)
-
-
 def test_a_ledger_keeps_its_policy(tmp_path):
     ledger = grown(tmp_path / "L", releases=1)
-    for other in (policy(k=3), changed(age={"domain": [0, 90]}), changed(beat={"role": "drop"})):
+    age = POLICY["attributes"]["age"] | {"domain": [0, 90]}
+    for other in (policy(k=3), policy(roles={"age": age}), policy(roles={"beat": "drop"})):
         with pytest.raises(InputError, match="was begun under a policy that differs in"):
             append(ledger, wearers(30, 2), other)
     assert len(audit_ledger(ledger).releases) == 1
@@ -300,10 +289,9 @@ def test_a_dropped_column_that_says_who_leaves_or_changes_is_refused(tmp_path, w
 
 
 def test_numbers_need_a_domain_that_stays(tmp_path):
-    content = json.loads(json.dumps(POLICY))
-    del content["attributes"]["age"]["domain"]
+    asked = policy(roles={"age": {"role": "quasi", "type": "number"}})
     with pytest.raises(InputError, match="'age': a series of releases needs one fixed domain"):
-        append(tmp_path / "L", wearers(30, 1), Policy.from_dict(content))
+        append(tmp_path / "L", wearers(30, 1), asked)
     assert not (tmp_path / "L").exists()
 
 

@@ -1,6 +1,5 @@
 """Ledgers of people who come again: what is published of whom, refused, and remembered."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,8 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
+from republish_cases import policy as of_wearers
+from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.private import Identities
@@ -216,39 +217,33 @@ def test_everybody_has_one_record_and_a_name(tmp_path):
     assert not list(tmp_path.glob("L*"))
 
 
+FRESH, STEADY = (
+    {"activity": {"role": "sensitive", "over_time": how}} for how in ("fresh", "steady")
+)
+PLAIN = "the policy can't say how plain columns change over time"
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("roles", "more", "message"),
     [
-        ({"missing": "suppress"}, "can't suppress records"),
-        ({"render": {"order": "input"}}, "rows in the input's order would show who is who"),
-        (
-            {"other": "plain", "over": "fresh"},
-            "the policy can't say how plain columns change over time",
-        ),
-        ({"plain": "steady"}, "the policy can't say how plain columns change over time"),
-        ({"subject": None}, "needs a subject"),
+        ({}, {"missing": "suppress"}, "can't suppress records"),
+        ({}, {"render": {"order": "input"}}, "rows in the input's order would show who is who"),
+        ({**FRESH, "beat": "drop"}, {"other": "plain"}, PLAIN),
+        (STEADY, {}, PLAIN),
+        ({"who": "drop"}, {}, "needs a subject"),
     ],
 )
-def test_policies_under_which_people_can_not_return_are_refused(tmp_path, change, message):
-    content = json.loads(json.dumps(POLICY))
-    over = change.pop("over", change.get("plain"))
-    if over:
-        content["attributes"]["activity"]["over_time"] = over
-    if over and change.pop("plain", None) is None:
-        content["attributes"]["beat"] = {"role": "drop"}
-    if change.pop("subject", 1) is None:
-        content["attributes"]["who"] = {"role": "drop"}
-    asked = Policy.from_dict(content | change).with_method("sticky", {})
+def test_policies_under_which_people_can_not_return_are_refused(tmp_path, roles, more, message):
+    content = content_of(POLICY["attributes"] | roles, 4, **more)
     with pytest.raises(InputError) as refused:
-        append(tmp_path / "L", people(30), asked)
+        append(tmp_path / "L", people(30), Policy.from_dict(content).with_method("sticky", {}))
     assert message in " ".join([str(refused.value), *refused.value.findings])
 
 
 def test_over_time_belongs_to_sensitive_attributes():
-    content = json.loads(json.dumps(POLICY))
-    content["attributes"]["age"]["over_time"] = "steady"
+    age = POLICY["attributes"]["age"] | {"over_time": "steady"}
     with pytest.raises(InputError, match="'over_time' belongs to a sensitive attribute"):
-        Policy.from_dict(content)
+        of_wearers(roles={"age": age})
 
 
 def test_a_ledger_is_of_people_who_come_again_or_of_people_who_do_not(tmp_path):
