@@ -227,24 +227,6 @@ def test_people_of_earlier_releases_are_refused_and_counted(tmp_path):
     assert len(audit_ledger(ledger).releases) == 2
 
 
-def test_static_2_is_withheld_unless_leaks_are_allowed(tmp_path):
-    ledger, asked = tmp_path / "L", policy("static-2")
-    append(ledger, wearers(40, 1), asked)
-    with pytest.raises(PromiseError, match="withheld") as withheld:
-        append(ledger, wearers(40, 2), asked)
-    assert any("specificity" in finding for finding in withheld.value.findings)
-    assert "crp" in str(withheld.value)
-    done = append(ledger, wearers(40, 2), asked, allow_leaks=True)
-    assert done.certificate["history"]["allowed"] is True
-    assert done.certificate["history"]["holds"] is False
-    assert done.certificate["covers"] == "table"
-    assert done.certificate["records"]["out"] == 80
-    found = audit_ledger(ledger)
-    assert not found.holds
-    reported = [finding.report() for finding in found.releases[1].findings]
-    assert done.certificate["history"]["findings"] == reported
-
-
 def test_leaks_that_are_allowed_and_absent_are_not_claimed(tmp_path):
     done = append(tmp_path / "L", wearers(40, 1), policy("static-2"), allow_leaks=True)
     assert done.certificate["history"] == {"holds": True, "allowed": False, "findings": []}

@@ -72,13 +72,17 @@ def test_few_people_wait_and_an_empty_frame_changes_nothing(tmp_path):
 
 
 def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):
-    asked = policy("static-2")
-    shoal.republish(wearers(40, 1), asked, tmp_path / "L")
-    with pytest.raises(shoal.PromiseError, match="withheld"):
-        shoal.republish(wearers(40, 2), asked, tmp_path / "L")
-    done = shoal.republish(wearers(40, 2), asked, tmp_path / "L", allow_leaks=True)
-    assert done.certificate["history"]["allowed"]
-    found = shoal.audit_ledger(tmp_path / "L")
+    ledger, asked = tmp_path / "L", policy("static-2")
+    shoal.republish(wearers(40, 1), asked, ledger)
+    with pytest.raises(shoal.PromiseError, match="withheld") as withheld:
+        shoal.republish(wearers(40, 2), asked, ledger)
+    assert any("specificity" in finding for finding in withheld.value.findings)
+    assert "crp" in str(withheld.value)
+    done = shoal.republish(wearers(40, 2), asked, ledger, allow_leaks=True).certificate
+    found = shoal.audit_ledger(ledger)
+    reported = [finding.report() for finding in found.releases[1].findings]
+    assert done["history"] == {"holds": False, "allowed": True, "findings": reported}
+    assert (done["covers"], done["records"]["out"]) == ("table", 80)
     assert not found.holds
     assert found.releases[1].violations
 
