@@ -1,12 +1,8 @@
 """Re-publication on real wearers: rows are not people."""
 
-import gzip
-
-import polars as pl
 import pytest
 
 from sample_policies import content_of
-from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors import files
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
@@ -36,25 +32,3 @@ def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder)
     done = republish_file(str(tmp_path / "a.csv"), policy(4, **people), tmp_path / "four")
     assert done.certificate["classes"]["count"] == 1, "four people make one class of four"
     assert done.certificate["promises"][0]["measured"] == 4
-
-
-@pytest.mark.parametrize("method", ["crp", "static-1", "k-pprp"])
-def test_watches_in_two_increments(tmp_path, data_folder, method):
-    """Watch and Fitbit: 6,264 minutes of 49 bodies; no column names people, so a body is taken for
-    one.
-    """
-    minutes = pl.read_csv(
-        gzip.decompress((data_folder / "wearables" / "watch_fitbit.csv.gz").read_bytes()),
-        infer_schema=False,
-    )
-    body = pl.concat_str("age", "gender", "height", "weight", separator="/").alias("body")
-    frame = minutes.select("age", "weight", "activity", body)
-    people = sorted(frame["body"].unique())
-    assert len(people) == 49
-    asked = policy(5, body="subject", activity="sensitive").with_method(method, {})
-    for part in (people[:27], people[27:]):
-        frame.filter(pl.col("body").is_in(part)).write_csv(tmp_path / "increment.csv")
-        assert republish_file(str(tmp_path / "increment.csv"), asked, tmp_path / "L").release
-    found = audit_ledger(tmp_path / "L")
-    assert found.holds
-    assert min(r.certificate["promises"][0]["measured"] for r in found.releases) >= 5
