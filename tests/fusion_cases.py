@@ -195,3 +195,10 @@ def owners_of(draw, attributes: int):
     parties = draw(st.integers(1, 5))
     whose = draw(st.lists(st.integers(0, parties - 1), min_size=attributes, max_size=attributes))
     return [[j for j in range(attributes) if whose[j] == p] for p in range(parties)]
+
+
+@st.composite
+def vetoes(draw, owners: int, records: int):
+    """Who judges, its values, and how many different ones a group has at least."""
+    values = draw(st.lists(st.integers(0, 3), min_size=records, max_size=records))
+    return draw(st.integers(0, owners - 1)), np.array(values), draw(st.integers(1, 3))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_cases import TREES, Case, cases, owners_of
+from fusion_cases import TREES, Case, cases, owners_of, vetoes
 from naive_party_mondrian import groups_of
 from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
@@ -26,15 +26,20 @@ def groups_at(party, case):
     )
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.data(), cases(), st.booleans(), st.booleans(), st.integers(1, 3))
-def test_any_spread_of_columns_ends_with_the_groups_of_one_owner(data, case, hulls, weighed, l):
+@settings(max_examples=160, deadline=None)
+@given(st.data(), cases(), st.booleans(), st.booleans(), st.integers(1, 3), st.booleans())
+def test_any_spread_of_columns_ends_with_the_groups_of_one_owner(
+    data, case, hulls, weighed, l, judged
+):
+    """Also where one of them refuses cuts, by values that it alone knows."""
     if weighed:
         weights = st.sampled_from([0.1, 1.0, 3.0])
         case = replace(case, weights=tuple(data.draw(weights) for _ in case.codes))
     owners = data.draw(owners_of(len(case.codes)))
-    expected = groups_of(case, labels=l, hulls=hulls)
-    parties, _ = case.in_turns(PartyMondrian(hulls=hulls), owners, diverse=[(case.classes, l)])
+    veto = data.draw(vetoes(len(owners), len(case.classes))) if judged else None
+    expected = groups_of(case, labels=l, hulls=hulls, veto=veto and veto[1:])
+    diverse = [(case.classes, l)]
+    parties, _ = case.in_turns(PartyMondrian(hulls=hulls), owners, veto, diverse=diverse)
     for party in parties:
         assert groups_at(party, case) == expected
     k = max(qid.k for qid in case.qids)
