@@ -216,11 +216,12 @@ def test_no_k_is_said_to_hold_that_is_counted_without_the_withheld(attacker):
     assert "nearest" not in str(refused.value)
 
 
-def test_nothing_is_published_where_no_old_class_has_k_people_left():
-    hospital, shop = people(60, 1, range(60))
+@pytest.mark.parametrize(("attacker", "k"), [("presence", 20), ("own", 52)])
+def test_nothing_is_published_where_k_people_are_left_of_no_old_class(attacker, k):
+    hospital, shop = people(60, 1, range(60))  # everybody is in both
     out = out_of(hospital)
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
-        shoal.publish(shop, with_k(SALES, 20), others=others_of(out))
+        shoal.publish(shop, with_k(SALES, k), others=others_of(out, attacker=attacker))
 
 
 @pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])

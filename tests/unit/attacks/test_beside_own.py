@@ -147,12 +147,6 @@ def test_what_can_not_be_asked_is_refused(given, said):
         shoal.publish(shop, SALES, others=others_of(out, **given))
 
 
-def test_nothing_is_published_where_nobody_could_hide():
-    out, shop = world(1, old_k=3, ids=range(40))  # everybody is in both
-    with pytest.raises(InfeasibleError, match="publish both on one grouping"):
-        own(out, shop, with_k(SALES, 35))
-
-
 def test_a_check_counts_who_fits_and_not_only_members():
     out, shop = world(4)
     release = own(out, shop)
