@@ -468,24 +468,6 @@ def test_a_killed_run_leaves_nothing_to_read(stage, table, tmp_path):
     assert not [*tmp_path.glob("out.csv*")]
 
 
-def test_ranges_hold_whole_classes_in_the_order_of_their_records():
-    rng = np.random.default_rng(3)
-    shown = [rng.integers(0, 4, 1_000).astype(np.uint8) for _ in range(2)]
-    found = in_parts.Ranges(shown, 1_000, room.Room(40_000))
-    named = dict(zip("ab", shown, strict=True))
-    met: dict[tuple[int, int], int] = {}
-    seen = []
-    for part, (columns, own) in enumerate(found.split(named, {"number": np.arange(1_000)})):
-        records = own["number"]
-        assert (np.diff(records) > 0).all()
-        assert np.array_equal(columns["a"], shown[0][records])
-        for pair in set(zip(*(column.tolist() for column in columns.values()), strict=True)):
-            assert met.setdefault(pair, part) == part
-        seen += records.tolist()
-    assert part + 1 == found.count > 1
-    assert sorted(seen) == [*range(1_000)]
-
-
 # Commands
 
 
