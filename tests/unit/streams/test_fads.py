@@ -58,18 +58,6 @@ def test_the_paper_lets_members_share_people_and_strict_does_not():
     assert broken_rules(run(policy_of(k=6, delta=100), frame), frame, k=6) == []
 
 
-def test_strict_release_reuses_a_cluster_only_for_k_people_at_once():
-    frame = stream_of(300)
-    found = run(policy_of(delta=60, tau=1.0, strict_release=True), frame)
-    people = {}
-    for shown in found.trace:
-        if shown["row"] is not None and shown["kind"] != "suppress":
-            cells = tuple(found.rows[shown["row"]][name] for name in ("age", "pay", "town"))
-            people.setdefault((shown["release"], cells), set()).add(frame["who"][shown["seq"]])
-    assert min(len(who) for who in people.values()) >= 3
-    assert any(shown["kind"] == "reuse" for shown in found.trace)
-
-
 @pytest.mark.parametrize("effort", ["light", "full"])
 def test_refining_loses_less_and_keeps_sizes_and_people(effort):
     """In one release: as many clusters of the same sizes, of k people each, with less loss."""
