@@ -73,7 +73,7 @@ def test_every_group_has_the_values_that_a_judge_asks(rule):
             assert len({values[i] for i, other in enumerate(cells) if other == cell}) >= 2
 
 
-def test_a_batch_fits_what_others_take_and_a_torn_one_is_refused(rule):
+def test_a_batch_fits_what_others_take_and_a_shorter_or_longer_one_is_refused(rule):
     owners = [[0], [1, 2], []]
     _, batches = run(rule, owners)
     assert batches
@@ -83,11 +83,12 @@ def test_a_batch_fits_what_others_take_and_a_torn_one_is_refused(rule):
         assert len(batch) <= rule.most_batch(90, cells[owner])
         assert number < rule.most_batches(90, 90)
         rule.check_batch(batch, cells[owner])
-        torn = rule.party(table().ground(owners), {})
-        for _, earlier in batches[:number]:
-            torn.apply(earlier)
-        with pytest.raises(PartyError):
-            torn.apply(batch[:-1])
+        for odd in (*(batch[:cut] for cut in (0, 1, 3, 4, 11, -1)), batch + b"\0"):
+            torn = rule.party(table().ground(owners), {})
+            for _, earlier in batches[:number]:
+                torn.apply(earlier)
+            with pytest.raises(PartyError):
+                torn.apply(odd)
         follower.apply(batch)
 
 

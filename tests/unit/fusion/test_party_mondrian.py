@@ -126,14 +126,6 @@ def test_a_changed_batch_is_refused_or_keeps_the_promise(data, case, seed):
     assert min(len(rows) for rows in follower.rows.values()) >= min(k, len(case.classes))
 
 
-@pytest.mark.parametrize("cut", [0, 3, 4, 11, 24])
-def test_a_batch_that_is_cut_off_is_refused(cut):
-    _, batches = small().in_turns(PartyMondrian(), [[0], [1]])
-    follower = PartyMondrian().party(small().ground([[0], [1]]), {1: small().codes[1]})
-    with pytest.raises(PartyError):
-        follower.apply(batches[0][1][:cut])
-
-
 def test_a_hull_outside_of_its_group_is_refused():
     parties, _ = small().in_turns(PartyMondrian(hulls=True), [[0], [1]])
     hulls = np.array([(0, 10)] * 4, dtype="<u4").tobytes()

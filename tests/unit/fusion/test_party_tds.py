@@ -199,17 +199,6 @@ def test_a_batch_says_its_steps():
     assert len(packed) == packed_size(34, 2)
 
 
-@pytest.mark.parametrize("cut", [0, 1, 3, 4, 17])
-def test_a_batch_that_is_cut_off_is_refused(cut):
-    with pytest.raises(PartyError):
-        follower().apply(salary_batch()[:cut])
-
-
-def test_a_batch_with_more_behind_it_is_refused():
-    with pytest.raises(PartyError, match="wrong length"):
-        follower().apply(salary_batch() + b"\0")
-
-
 def numbers(*values):
     return np.array(values, dtype="<u4").tobytes()
 
