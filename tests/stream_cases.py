@@ -248,18 +248,6 @@ def streams(draw):
     return ADVERSARIAL[kind](draw(st.integers(0, 90)))
 
 
-class OnlyK:
-    """Promises of a stream where k is all that is asked."""
-
-    needs_more_than_k = False
-
-    def __init__(self, k):
-        self.k = k
-
-    def may_join(self, records, clusters):
-        return np.ones(len(records), dtype=bool)
-
-
 @st.composite
 def cases(draw):
     """Values and people of some records, k, delta and a seed."""

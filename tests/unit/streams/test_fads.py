@@ -10,7 +10,8 @@ from shoal.errors import PromiseError
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.kernels import nearest_clusters
 from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
-from stream_cases import OnlyK, broken_rules, cases, policy_of, run, stream_of
+from shoal.testing.methods import OnlyPeople
+from stream_cases import broken_rules, cases, policy_of, run, stream_of
 
 
 def space() -> Space:
@@ -26,7 +27,7 @@ def test_the_clusters_of_a_release_are_what_plain_python_finds(rule, case):
     neighbour, chosen = (
         ("knn", {"preset": "paper"}) if rule == "paper" else (rule, {"neighbour": rule})
     )
-    publisher = Fads(delta=max(n, k), **chosen).start(own, OnlyK(k), seed)
+    publisher = Fads(delta=max(n, k), **chosen).start(own, OnlyPeople(k), seed)
     released = [*publisher.push(Arrivals(np.arange(n), values, people)), *publisher.flush()]
     rng = np.random.default_rng([seed, 2, 0])
     rng.random(n)  # drawn for ties between clusters that cover
@@ -68,7 +69,7 @@ def test_refining_loses_less_and_keeps_sizes_and_people(effort):
     for people in (np.arange(300), rng.integers(0, 120, 300)):
         found = {}
         for refine in ("none", effort):
-            publisher = Fads(delta=300, refine=refine).start(own, OnlyK(5), 1)
+            publisher = Fads(delta=300, refine=refine).start(own, OnlyPeople(5), 1)
             (release,) = publisher.push(Arrivals(np.arange(300), values, people))
             loss = own.published_bounds(release.lo, release.hi)[2]
             sizes = np.bincount(release.cluster[release.cluster >= 0])

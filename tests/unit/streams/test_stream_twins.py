@@ -14,7 +14,8 @@ from shoal.data.stream import KINDS, Arrivals, Emissions, Space
 from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.core import StreamCore
-from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
+from shoal.testing.methods import OnlyPeople
+from stream_cases import ADVERSARIAL, cases, policy_of, streams
 from thorough import comparators_long, examples
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
@@ -48,7 +49,7 @@ def decisions(method, own, values, people, k, seed, chunk, **parameters):
     leaving.
     """
     asked = registry.methods()[method].implementation(**parameters)
-    publisher, released = asked.start(own, OnlyK(k), seed), []
+    publisher, released = asked.start(own, OnlyPeople(k), seed), []
     for at in range(0, len(values), chunk):
         part = slice(at, at + chunk)
         released += publisher.push(
