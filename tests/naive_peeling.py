@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from naive_peers import Holds, Records, people, span_cost
+from naive_partition import span_loss
+from naive_peers import Holds, Records, people
 from shoal.data.partition import Matrix
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
@@ -57,9 +58,7 @@ def mean_loss(matrix: Matrix, j: int, level: list[int]) -> float:
     members = defaultdict(list)
     for record, cell in enumerate(level):
         members[cell].append(int(matrix.codes[record, j]))
-    return sum(
-        len(codes) * span_cost(matrix, j, min(codes), max(codes)) for codes in members.values()
-    ) / len(level)
+    return sum(len(codes) * span_loss(matrix, j, codes) for codes in members.values()) / len(level)
 
 
 def lattice(levels: Sequence[Cells]) -> list[tuple[int, ...]]:
