@@ -3,6 +3,8 @@
 import json
 import os
 import zlib
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -136,20 +138,18 @@ def name_in(partition: int) -> str:
     return names[found.tolist().index(partition)]
 
 
+def handed_out(**parts: object) -> Mock:
+    """A message as the client hands it out."""
+    return Mock(**{f"{name}.return_value": part for name, part in parts.items()})
+
+
 def test_messages_that_come_twice_at_once_are_taken_once():
     """A partition may leave a process and come back while messages are handed out."""
     found = Arrived()
     for offset in (5, 6, 7, 5, 6, 7, 9):
-        found.take(Message(offset))
+        found.take(handed_out(offset=offset, key=b"k", value=b"{}"))
     assert found.offsets == [5, 6, 7, 9]
     assert len(found.keys) == len(found.lines) == 4
-
-
-class Message:
-    """As the client hands it out."""
-
-    def __init__(self, offset: int) -> None:
-        self.offset, self.key, self.value = (lambda: offset), (lambda: b"k"), (lambda: b"{}")
 
 
 def test_what_was_taken_before_is_not_taken_again():
@@ -239,20 +239,8 @@ def test_a_first_message_that_is_no_object_is_refused(message):
 
 
 def test_messages_are_read_by_their_bytes_however_small_they_are_at_the_broker():
-    class Message:
-        def key(self):
-            return b"ann"
-
-        def value(self):
-            return bytes(1 << 20)
-
-        def headers(self):
-            return None
-
-    class Consumer:
-        def consume(self, count, timeout):
-            return [Message()] * count
-
-    found, size = kafka.arriving(Consumer(), kafka.MOST)
+    message = handed_out(key=b"ann", value=bytes(1 << 20), headers=None)
+    consumer = SimpleNamespace(consume=lambda count, timeout: [message] * count)
+    found, size = kafka.arriving(consumer, kafka.MOST)
     assert (len(found), size) == (kafka.AT_ONCE, kafka.AT_ONCE * ((1 << 20) + 3))
-    assert len(kafka.arriving(Consumer(), 7)[0]) == 7
+    assert len(kafka.arriving(consumer, 7)[0]) == 7
