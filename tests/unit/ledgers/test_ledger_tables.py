@@ -45,6 +45,11 @@ def grow(seed: int, asked=None, output: str | None = OUT, ledger: str = "L", **o
     return append(Path.cwd() / ledger, wearers(N, seed), asked, output=output, **options)
 
 
+def assert_refused(error: type[Exception], said: str, seed: int, **options) -> None:
+    with pytest.raises(error, match=said):
+        grow(seed, **options)
+
+
 def grow_twice() -> None:
     grow(1)
     grow(2)
@@ -167,11 +172,9 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
 def test_a_dropped_table_is_written_anew_from_the_ledger_as_the_refusals_say():
     grow_twice()
     run("DROP TABLE releases")
-    with pytest.raises(LedgerError, match=r"the table is missing.* or .* delete its lines in 'sho"):
-        grow(3)
+    assert_refused(LedgerError, r"the table is missing.* or .* delete its lines in 'sho", 3)
     Path("L.private/table.json").unlink()
-    with pytest.raises(InputError, match="is gone, but 'shoal_releases' still lists it; delete"):
-        grow(3)
+    assert_refused(InputError, "is gone, but 'shoal_releases' still lists it; delete", 3)
     run("DELETE FROM shoal_releases WHERE name = 'releases'")
     assert grow(3).caught_up == 2
     assert_in_step()
@@ -306,11 +309,9 @@ def test_a_commit_that_the_database_refuses_is_made_good_by_the_same_increment(m
         raise DatabaseRefusal("has no room left; free some space")
 
     monkeypatch.setattr(SqliteSession, "commit", refused)
-    with pytest.raises(InputError, match=r"0002 is in the ledger, but perhaps not.*no room left"):
-        grow(2)
+    assert_refused(InputError, r"0002 is in the ledger, but perhaps not.*no room left", 2)
     monkeypatch.setattr(SqliteSession, "commit", real)
-    with pytest.raises(InputError, match="name it with -o"):
-        grow(3, output=None)
+    assert_refused(InputError, "name it with -o", 3, output=None)
     save("behind")
     done = grow(2)
     assert (done.repeated, done.release, done.caught_up) == (True, 2, 1)
@@ -331,8 +332,7 @@ def test_a_first_release_that_the_disk_refused_binds_the_ledger_to_nothing(monke
         patched.setattr(
             Ledger, "commit", lambda *a, **o: (_ for _ in ()).throw(OSError(28, "full"))
         )
-        with pytest.raises(InputError, match="full"):
-            grow(1)
+        assert_refused(InputError, "full", 1)
     assert not Path("out.db").exists()
     assert grow(1, output=follows).release == 1
     if follows is None:
@@ -350,8 +350,7 @@ def test_somebody_who_adds_a_row_behind_the_check_is_found_before_the_commit(mon
         return real(*arguments)
 
     monkeypatch.setattr(release_tables, "putting", late)
-    with pytest.raises(InputError, match="somebody else wrote into it meanwhile"):
-        grow(2)
+    assert_refused(InputError, "somebody else wrote into it meanwhile", 2)
     assert Ledger.at("L").releases() == [1]
 
 
@@ -386,8 +385,7 @@ def test_an_older_copy_of_the_database_or_of_the_ledger_is_refused():
     for older in range(3):
         restore(f"at{older}", "out.db")
         for increment in (3, 4):
-            with pytest.raises(LedgerError, match="the database is an older copy"):
-                grow(increment)
+            assert_refused(LedgerError, "the database is an older copy", increment)
         restore("at3", *PARTS)
         restore(f"at{older}", "L", "L.private")
         said = "is in the table and not in the ledger" if older else "is there already"
@@ -405,8 +403,7 @@ def test_two_copies_of_a_ledger_do_not_take_turns():
     for part in ("L", "L.private"):
         shutil.copytree(part, part.replace("L", "M"))
     grow(2)
-    with pytest.raises(LedgerError, match="is in the table and not in the ledger"):
-        grow(3, ledger="M")
+    assert_refused(LedgerError, "is in the table and not in the ledger", 3, ledger="M")
     grow(3, output=OUT)
     assert_in_step()
     # one that continued elsewhere
@@ -414,8 +411,7 @@ def test_two_copies_of_a_ledger_do_not_take_turns():
     shutil.rmtree("M.private")
     restore_note = Path("L.private/table.json").read_bytes()
     Path("L.private/table.json").unlink()
-    with pytest.raises(InputError, match="is there already"):
-        grow(4)
+    assert_refused(InputError, "is there already", 4)
     Path("L.private/table.json").write_bytes(restore_note)
     grow(4)
     assert_in_step()
@@ -499,16 +495,13 @@ def test_a_list_whose_newest_release_begins_nowhere_is_read_without_an_internal_
 
 def test_a_table_of_somebody_else_is_refused(shoal):
     run("CREATE TABLE releases (a)")
-    with pytest.raises(InputError, match="is there already"):
-        grow(1)
+    assert_refused(InputError, "is there already", 1)
     assert not Path("L").exists()
     Path("out.db").unlink()
     grow(1, ledger="M")
-    with pytest.raises(InputError, match="is there already"):
-        grow(1)
+    assert_refused(InputError, "is there already", 1)
     grow(1, output="sqlite:///out.db?table=ours")
-    with pytest.raises(LedgerError, match="the table holds another one than the ledger"):
-        grow(2)
+    assert_refused(LedgerError, "the table holds another one than the ledger", 2)
     grow(2, output="sqlite:///out.db?table=ours")
     assert_in_step("sqlite:///out.db?table=ours")
     for address, said in (
@@ -519,8 +512,7 @@ def test_a_table_of_somebody_else_is_refused(shoal):
         ("sqlite:///K/out.db?table=t", "lies in the ledger"),
         ("sqlite:///K.private/out.db?table=t", "lies in the ledger"),
     ):
-        with pytest.raises(InputError, match=said):
-            grow(5, ledger="K", output=address)
+        assert_refused(InputError, said, 5, ledger="K", output=address)
         assert not Path("K").exists()
     shoal("publish", "increment.csv", "-p", "p.json", "-o", OUT, "--replace", status=2)
 
@@ -557,8 +549,7 @@ TRIGGERS = {
 def test_a_trigger_that_changes_a_release_is_found_before_the_commit(trigger):
     grow(1)
     run(f"CREATE TRIGGER t {trigger}")
-    with pytest.raises(InputError, match="remove the trigger or rule"):
-        grow(2)
+    assert_refused(InputError, "remove the trigger or rule", 2)
     assert Ledger.at("L").releases() == [1]
     run("DROP TRIGGER t")
     grow(2)
@@ -567,15 +558,13 @@ def test_a_trigger_that_changes_a_release_is_found_before_the_commit(trigger):
 
 def test_a_ledger_with_a_table_takes_no_release_without_it(shoal):
     grow(1)
-    with pytest.raises(InputError, match="its releases go into a table, too; name it with -o"):
-        grow(2, output=None)
+    assert_refused(InputError, "its releases go into a table, too; name it with -o", 2, output=None)
     note = Path("L.private/table.json")
     assert Ledger.at("L").verify() == []
     for damaged in (note.read_text().replace("out.db", "own.db"), "{"):
         note.write_text(damaged)
         assert Ledger.at("L").verify() == ["table.json: was changed"]
-    with pytest.raises(LedgerError, match=r"the note about its table is damaged|table\.json"):
-        grow(2)
+    assert_refused(LedgerError, r"the note about its table is damaged|table\.json", 2)
     asked = shoal(
         *("republish", "increment.csv", "-p", "p.json", "--ledger", "K", "--what-if", "-o", OUT)
     )
@@ -585,8 +574,7 @@ def test_a_ledger_with_a_table_takes_no_release_without_it(shoal):
 def test_a_database_that_is_lost_is_written_anew_once_its_note_is_removed():
     grow_twice()
     Path("out.db").unlink()
-    with pytest.raises(LedgerError, match="the database is an older copy"):
-        grow(3)
+    assert_refused(LedgerError, "the database is an older copy", 3)
     Path("L.private/table.json").unlink()
     assert grow(3, output="sqlite:///new.db?table=releases").caught_up == 2
     assert_in_step("sqlite:///new.db?table=releases")
