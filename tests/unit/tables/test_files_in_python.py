@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.connectors.location import FRAME
 from shoal.data import room
 from shoal.errors import InputError
 from small_memory import make_every_table_too_large
@@ -56,19 +55,6 @@ def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
         certificate = shoal.publish_file(table, ASKED, tmp_path / "out.csv", threads=1)
     assert [str(one.message) for one in shown] == [str(one) for one in certificate.warnings]
     assert {one.filename for one in shown} == {__file__}
-
-
-def test_what_no_size_no_engine_and_no_file_is_called_is_refused(
-    table: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="is not a size"):
-        shoal.audit_file(table, ASKED, memory="much")
-    with pytest.raises(InputError, match="engine 'flink': is not known"):
-        shoal.publish_file(table, ASKED, tmp_path / "out.csv", engine="flink")
-    with pytest.raises(InputError, match="is not made of Parquet files"):
-        shoal.audit_file(table, ASKED, engine="spark")
-    with pytest.raises(InputError, match="null character"):
-        shoal.publish_file(table, ASKED, FRAME)
 
 
 def test_a_file_that_somebody_wrote_meanwhile_stays(table: Path, tmp_path: Path) -> None:
