@@ -77,21 +77,10 @@ def places(content: bytes) -> set[int]:
 
 def not_verified(ledger: Path) -> bool:
     try:
-        return bool(Ledger.at(ledger).verify())
+        verify_ledger(ledger)
     except (LedgerError, InputError):
         return True
-
-
-def test_every_missing_file_is_found(ledger):
-    """But for the last mark, which the next append sets again."""
-    for folder in (ledger, ledger.with_name("L.private")):
-        for path in files_of(folder):
-            if path.match("000004/published"):
-                continue
-            content = path.read_bytes()
-            path.unlink()
-            assert not_verified(ledger), path
-            path.write_bytes(content)
+    return False
 
 
 @pytest.mark.parametrize("release", ["0001", "0002", "0003"])
@@ -626,8 +615,10 @@ def test_every_changed_character_of_the_last_state_is_found(ledger):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing", "link to a device"])
-def test_what_is_no_file_is_found_and_not_waited_for(ledger, kind):
+@pytest.mark.parametrize(
+    "kind", ["nothing", "pipe", "folder", "link to nothing", "link to a device"]
+)
+def test_what_is_missing_or_no_file_is_found_and_not_waited_for(ledger, kind):
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
             if path.match("000004/published"):
@@ -635,15 +626,14 @@ def test_what_is_no_file_is_found_and_not_waited_for(ledger, kind):
             content = path.read_bytes()
             path.unlink()
             {
+                "nothing": lambda place: None,
                 "pipe": os.mkfifo,
                 "folder": os.mkdir,
                 "link to nothing": lambda place: os.symlink("nowhere", place),
                 "link to a device": lambda place: os.symlink("/dev/zero", place),
             }[kind](path)
             assert not_verified(ledger), path
-            with pytest.raises((LedgerError, InputError)):
-                verify_ledger(ledger)
-            path.rmdir() if kind == "folder" else path.unlink()
+            path.rmdir() if kind == "folder" else path.unlink(missing_ok=True)
             path.write_bytes(content)
     assert Ledger.at(ledger).verify() == []
 
