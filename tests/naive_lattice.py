@@ -93,34 +93,33 @@ def without_some(columns, node, models, shown, gone, share, metric, k):
 
 
 def of_release(columns, models, shown, gone):
-    number = {}
-    labels = np.array(
-        [-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)]
-    )
-    classes = Classes(labels, len(number))
+    classes = Classes(*numbered(shown, gone))
     return all(model.holds(classes).all() for model in models if model.whole_table)
+
+
+def numbered(shown, gone):
+    """The class of every record, -1 for who is gone, and how many there are."""
+    number = {}
+    labels = [
+        -1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)
+    ]
+    return np.array(labels), len(number)
 
 
 def without_failing(columns, node, models, gone, subjects, sensitive):
     shown, gone = cells(columns, node), gone.copy()
     while not gone.all():
-        number = {}
-        labels = np.array(
-            [
-                -1 if g else number.setdefault(s, len(number))
-                for s, g in zip(shown, gone, strict=True)
-            ]
-        )
+        labels, count = numbered(shown, gone)
         quasi = {}
         for j, column in enumerate(columns):
             codes = {}
             quasi[column.name] = np.array([codes.setdefault(s[j], len(codes)) for s in shown])
-        classes = Classes(labels, len(number), subjects, sensitive or {}, quasi)
+        classes = Classes(labels, count, subjects, sensitive or {}, quasi)
         if not models:
             return gone
         if any(model.population for model in models):
             classes = replace(
-                classes, population=population_of(columns, node, shown, labels, len(number))
+                classes, population=population_of(columns, node, shown, labels, count)
             )
         holds = np.logical_and.reduce([model.holds(classes) for model in models])
         failing = (labels >= 0) & ~holds[labels]

@@ -45,16 +45,8 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0,
                 others = [i for i in among if who(i) not in {who(m) for m in members}]
                 members.append(min(others, key=lambda i: costs.of([*members, i])))
         else:
-            ranked = sorted(
-                (i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i])
-            )
-            seen = set()
-            for i in ranked:
-                if own_only or who(i) not in seen:
-                    seen.add(who(i))
-                    members.append(i)
-                if len(members) == k:
-                    break
+            near = (nearest_records if own_only else nearest_people)(pick, left, who, costs)
+            members += near[: k - 1]
             if len(members) < k:
                 break
         for i in members:
@@ -64,9 +56,14 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0,
     return [labels.get(i) for i in range(len(picks))], made
 
 
+def nearest_records(pick, left, who, costs):
+    """The records of other people, the nearest first."""
+    return sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
+
+
 def nearest_people(pick, left, who, costs):
     """The nearest record of every other person, the nearest first."""
-    ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
+    ranked = nearest_records(pick, left, who, costs)
     return [i for at, i in enumerate(ranked) if who(i) not in {who(r) for r in ranked[:at]}]
 
 

@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from naive_streams import Costs, condensed, joined
+from naive_streams import Costs, condensed, joined, nearest_people
 from shoal.data.partition import Partition
 from shoal.data.stream import Arrivals
 from shoal.errors import InfeasibleError
@@ -104,14 +104,8 @@ def fads_tuple(own, values, people, k, delta, lifetime, seed):
         clusters = [c for c in clusters if now - c["since"] <= lifetime]
         draw = np.random.default_rng([seed, 6, oldest]).random()
         used = least_covering(clusters, values[oldest], draw)
-        ranked = sorted(
-            (i for i in held if people[i] != people[oldest]),
-            key=lambda i: (costs.of([oldest, i]), i),
-        )
-        members = [oldest]
-        for i in ranked:
-            if len(members) < k and people[i] not in {people[m] for m in members}:
-                members.append(i)
+        near = nearest_people(oldest, held, people.__getitem__, costs)
+        members = [oldest, *near[: k - 1]]
         if len(members) < k:
             out.append((oldest, "reuse" if used else "suppress", used["members"] if used else None))
             held = held[1:]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive_republication import crp_classes, with_leftovers, with_leftovers_by_loss
+from naive_republication import crp_classes, of_added_loss, to_nearest_mean, with_leftovers
 from shoal.data.ledger_view import LedgerView
 from shoal.data.partition import Matrix
 from shoal.errors import InfeasibleError
@@ -36,11 +36,11 @@ def test_classes_are_those_of_the_papers_steps(drawn, leftovers):
     labels = crp_classes(points, people, k, 0)
     if max(labels) < 0:
         return
-    if leftovers == "nearest-mean":
-        wanted = with_leftovers(points, people, labels, k)
-    else:
-        codes, scale = matrix.codes.tolist(), matrix.scale.tolist()
-        wanted = with_leftovers_by_loss(codes, people, labels, k, scale)
+    cost = {
+        "nearest-mean": to_nearest_mean(points, labels),
+        "least-loss": of_added_loss(matrix.codes.tolist(), matrix.scale.tolist()),
+    }[leftovers]
+    wanted = with_leftovers(people, labels, k, cost)
     method, rng = Crp(first="first", leftovers=leftovers), np.random.default_rng(0)
     placed = method.publish(matrix, LedgerView(), OnlyK(matrix, k), rng)
     assert placed.labels.tolist() == wanted
