@@ -1,6 +1,4 @@
-"""Joint tables for the tests of fusion: the paper's own, random ones, and a way to run all parties
-in one process.
-"""
+"""Joint tables for the tests of fusion, and a way to run all parties in one process."""
 
 from dataclasses import dataclass
 
@@ -109,9 +107,7 @@ class Case:
         return state, steps
 
     def together(self, rule, owners, veto=None, **more):
-        """All parties' runs in one process; owners: attribute numbers by party. The parties,
-        batches and rounds.
-        """
+        """All parties' runs in one process; owners: attributes by party. Parties and batches."""
         parties = self.parties(rule, owners, veto, **more)
         batches = []
         while True:

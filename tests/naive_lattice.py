@@ -1,6 +1,4 @@
-"""Every node of a small lattice, one by one, in plain Python: what full-domain searches are
-compared with.
-"""
+"""Every node of a small lattice in plain Python, to compare full-domain searches with."""
 
 import math
 from collections import Counter
@@ -22,9 +20,7 @@ class Column:
         self.leaves = len(rows)
 
     def cell(self, value, level):
-        """Names repeat over levels here and there, so a cell is told by the leaves it covers,
-        too.
-        """
+        """The leaves that are covered: names repeat over levels here and there."""
         return frozenset(
             other for other in self.rows if self.rows[other][level] == self.rows[value][level]
         )
@@ -197,9 +193,7 @@ def score(columns, node, gone, metric, k):
 
 
 def optimum(columns, models, metric, share, k, low=None, high=None, **more):
-    """The least score of all nodes that suppress no more than the share and keep somebody; None
-    where there is none.
-    """
+    """The least score of all nodes within the share that keep somebody; None for none."""
     best = None
     n = len(columns[0].values)
     for node in nodes(columns, low, high):

@@ -17,9 +17,7 @@ Holds = Callable[[list[Records]], list[bool]]
 
 
 class JustK(Promises):
-    """k people in every class; `needs_more_than_k` sends a method down the path that asks for each
-    cut.
-    """
+    """k people in every class; `needs_more_than_k` has a method ask for each cut."""
 
     about_release = False
 
@@ -36,9 +34,7 @@ class JustK(Promises):
 
 
 class DistinctValues(JustK):
-    """k people and `least` distinct sensitive values in every class: a monotone promise
-    beyond k.
-    """
+    """k people and `least` sensitive values in every class: monotone, beyond k."""
 
     def __init__(self, matrix: Matrix, k: int, values: np.ndarray, least: int) -> None:
         super().__init__(matrix, k, needs_more_than_k=True)

@@ -1,6 +1,4 @@
-"""Plain twins of what re-publication does: slow, from the papers' words, sharing no code with the
-source.
-"""
+"""Plain twins of re-publication: slow, from the papers' words, sharing no code with the source."""
 
 import numpy as np
 
@@ -64,9 +62,7 @@ def of_added_loss(columns, costs):
 
 
 def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
-    """Records by all the classes that they were ever in; a history is record -> class, absent ones
-    left out.
-    """
+    """Records by all classes that they were ever in; a history is record -> class."""
     whole_table = set().union(*histories)
     found: dict[tuple, set[int]] = {}
     for record in whole_table:
@@ -98,9 +94,7 @@ def mappings(first: list[tuple], second: list[tuple]):
 
 
 def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int) -> int:
-    """The most records that two classes can share in any mapping: |g1| - F at best, |g2| - C at
-    best.
-    """
+    """The most records that two classes share in any mapping: |g1| - F or |g2| - C at best."""
     return max(
         sum(row[0] == g1 and second[j][0] == g2 for row, j in zip(first, mapping, strict=True))
         for mapping in mappings(first, second)
@@ -108,9 +102,7 @@ def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int)
 
 
 def backward(first: list[tuple], second: list[tuple], g2: int) -> int:
-    """The fewest records of a later class that are old in any mapping: no count of B may
-    exceed it.
-    """
+    """The fewest records of a later class that are old in any mapping; B counts no more."""
     return min(sum(second[j][0] == g2 for j in mapping) for mapping in mappings(first, second))
 
 

@@ -24,9 +24,7 @@ class Costs:
 
 
 def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0, order=None):
-    """FADS function 1 before its leftovers: the cluster of each record, None where left over; ties
-    by `order`.
-    """
+    """FADS function 1: the cluster of each record, None where left over; ties by `order`."""
     left, labels, made = list(order or sorted(picks)), {}, 0
     who = lambda i: people[i] if len(people) else i  # noqa: E731
     for pick in picks:

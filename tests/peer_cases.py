@@ -43,9 +43,7 @@ trees = st.recursive(
 
 @st.composite
 def matrices(draw: st.DrawFn, people: bool | None = None, least: int = 1, most: int = 40) -> Matrix:
-    """Up to `most` records on up to four attributes, many of them equal; with repeated people or
-    not.
-    """
+    """Up to `most` records, four attributes, many equal; with repeated people or not."""
     n = draw(st.integers(least, most))
     ranges: list[float | Hierarchy] = []
     columns = []

@@ -1,6 +1,4 @@
-"""Streams for tests: adversarial inputs, a run in memory, and a plain check of every rule of a
-trace.
-"""
+"""Streams for tests: adversarial inputs, a run in memory, a plain check of a trace."""
 
 from collections import defaultdict
 from dataclasses import dataclass

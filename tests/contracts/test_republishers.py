@@ -38,9 +38,7 @@ POLICY = content_of(
 
 
 def variants(method: registry.Method):
-    """The method by default, and with every choice of its own; those that must leak are tested as
-    leaking.
-    """
+    """The method by default and with every choice of its own; some must leak."""
     yield {}
     for parameter in method.parameters:
         for choice in parameter.choices or ():

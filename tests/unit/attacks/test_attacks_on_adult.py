@@ -1,6 +1,4 @@
-"""Attacks on Adult: the figures of an independent prototype, exact ones within half a percent,
-sampled ones within two.
-"""
+"""Attacks on Adult: an independent prototype's figures, to 0.5 % if exact and 2 % if sampled."""
 
 from functools import cache
 

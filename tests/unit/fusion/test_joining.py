@@ -1,6 +1,4 @@
-"""Joining ids: the plain intersection, in an order that says nothing, and no point of a stranger's
-group.
-"""
+"""Joining ids: the plain intersection in an order that says nothing; no stranger's point."""
 
 import re
 import unicodedata

@@ -1,6 +1,4 @@
-"""Several owners end with the table of one, whatever the parties, in few rounds, and refuse
-nonsense.
-"""
+"""Several owners end with the table of one, in few rounds, and refuse nonsense."""
 
 from dataclasses import replace
 
@@ -77,9 +75,7 @@ def test_batches_take_no_more_rounds_than_steps(data, case):
 @settings(max_examples=80, deadline=None)
 @given(st.data(), cases(), st.sampled_from([2, 8, 64]))
 def test_where_the_literal_rule_takes_the_same_steps_batches_take_no_more_rounds(data, case, ahead):
-    """Greedy batches are longest: who is further on the same steps, against a runner-up no better,
-    ends no earlier.
-    """
+    """Whoever is further on the same steps, against a runner-up no better, ends no earlier."""
     owners = data.draw(owners_of(len(case.codes)))
     parties, batches = case.together(PartyTds(ahead=ahead), owners)
     literal, others = case.together(PartyTdsLiteral(ahead=ahead, runner_up="hidden"), owners)
@@ -88,9 +84,7 @@ def test_where_the_literal_rule_takes_the_same_steps_batches_take_no_more_rounds
 
 
 def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
-    """After a is split, its new child goes before the better b: then neither b nor d can be split
-    any more.
-    """
+    """Once a is split, its child goes before the better b: then neither b nor d can be."""
     a = Hierarchy.from_paths([["x1", "x", "*"], ["x2", "x", "*"], ["y", "*"]])
     halves = Hierarchy.from_paths([["h1", "*"], ["h2", "*"]])
     case = Case(
@@ -145,9 +139,7 @@ def test_bids_of_the_most_labels_fit_the_bits():
 @settings(max_examples=60, deadline=None)
 @given(st.data(), cases(), st.integers(0, 999))
 def test_raw_values_swapped_within_final_nodes_leave_every_message_byte_for_byte(data, case, seed):
-    """Among rows of one final node and one class, so that all counts, and thus all scores, stay
-    what they are.
-    """
+    """Among rows of one final node and class, so that all counts and scores stay."""
     owners = data.draw(owners_of(len(case.codes)))
     parties, batches = case.together(PartyTds(), owners)
     rng = np.random.default_rng(seed)

@@ -96,9 +96,7 @@ def test_a_missing_last_release_is_found_by_a_later_append(ledger):
 
 
 def test_a_last_release_that_is_taken_away_with_its_mark_is_found(tmp_path):
-    """Not as if it had never happened: its increment is noted, and its private step stays for when
-    it is restored.
-    """
+    """Its increment is noted, and its private step stays for when it is restored."""
     ledger = grown(tmp_path / "L", releases=2)
     (ledger / "0002").rename(tmp_path / "away")
     (tmp_path / "L.private" / "000002" / "published").unlink()
@@ -227,9 +225,7 @@ def test_nothing_is_appended_under_changed_terms(ledger, name):
 
 
 def test_terms_that_were_changed_with_their_hashes_do_not_begin_the_chain(ledger):
-    """Weakened, and ledger.json made to fit: the first release still holds the hash of what
-    it was.
-    """
+    """Weakened, and ledger.json made to fit: the first release holds the hash of what it was."""
     text = (ledger / "policy.json").read_text().replace('"k": 4', '"k": 2')
     (ledger / "policy.json").write_text(text)
     genesis = json.loads((ledger / "ledger.json").read_text())
@@ -451,9 +447,7 @@ def test_a_ledger_begins_where_it_can_or_says_why_not(tmp_path, monkeypatch, pla
 
 
 def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
-    """Changed bytes of old releases wait for the next audit; the folder of an old release
-    does not.
-    """
+    """Changed bytes of old releases wait for the next audit; a missing folder does not."""
     data = ledger / "0002" / "data.csv"
     content = data.read_bytes()
     data.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
@@ -466,9 +460,7 @@ def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
 
 @pytest.mark.long
 def test_the_work_of_an_append_does_not_grow_with_the_ledger(tmp_path, monkeypatch):
-    """What is opened and how much is hashed, at the 3rd and the 40th release of people without
-    names.
-    """
+    """What is opened and hashed, at the 3rd and 40th release of people without names."""
     done = {}
     for seed in range(1, 41):
         opened, hashed = [], []
@@ -522,9 +514,7 @@ def test_an_increment_whose_note_is_lost_or_changed_is_not_published_twice(ledge
 
 @pytest.mark.parametrize("name", [b"0" * 64, b"\xff"])
 def test_an_increment_whose_note_was_given_another_name_is_not_published_twice(tmp_path, name):
-    """As many notes as there were; without names of people, nothing else tells that an increment is
-    known.
-    """
+    """There are as many notes; without names of people, no more tells that one is known."""
     ledger = grown(tmp_path / "L", releases=3, asked=NAMELESS)
     notes = ledger.with_name("L.private") / "inputs"
     first = next(path for path in notes.iterdir() if path.read_text() == "1\n")
@@ -544,9 +534,7 @@ def test_a_release_or_step_that_was_given_another_name_is_found_by_an_append(tmp
 
 
 def test_nobody_is_published_again_where_a_list_of_people_was_changed(tmp_path):
-    """One bit, at the same size, in each list: whoever it stood for would be taken for somebody
-    new.
-    """
+    """By one bit: whoever it stood for would be taken for somebody new."""
     ledger = grown(tmp_path / "L", releases=3, n=12)
     runs = sorted(ledger.with_name("L.private").glob("*/run.bin"))
     assert [path.stat().st_size for path in runs] == [2 * 24 * 8, 2 * 12 * 8]

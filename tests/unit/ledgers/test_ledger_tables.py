@@ -266,9 +266,7 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
 def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end(
     monkeypatch, method, first
 ):
-    """The process dies before or behind every file operation and statement; then comes another
-    increment, or the same one again.
-    """
+    """Before or behind every operation; then comes another increment, or the same one again."""
     asked = policy(method)
     if not first:
         grow(1, asked)

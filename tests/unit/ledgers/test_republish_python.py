@@ -48,9 +48,7 @@ def test_the_same_frame_is_not_published_twice(tmp_path):
 
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 1)])
 def test_nobody_is_published_again_because_an_id_became_a_decimal(tmp_path, kind):
-    """Pandas turns whole numbers beside a missing one into decimals: 1 and 1.0 would be two
-    people.
-    """
+    """pandas makes whole numbers beside a missing one decimals: 1 and 1.0 would be two."""
     frame = wearers(30, 1).with_columns(who=pl.int_range(30))
     assert shoal.republish(frame, policy(), tmp_path / "L").release == 1
     with pytest.raises(shoal.InputError, match="'who': names people by decimals"):

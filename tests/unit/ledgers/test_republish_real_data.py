@@ -20,9 +20,7 @@ def policy(k: int, **attributes) -> Policy:
 
 
 def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder):
-    """PUC-Rio: every body is that of tens of thousands of rows, so that counting rows would promise
-    k = 13,161.
-    """
+    """PUC-Rio: each body has tens of thousands of rows; by rows, k = 13,161 would hold."""
     source = files.read(str(data_folder / "wearables" / "puc_rio_har.csv.gz")).frame
     source.write_csv(tmp_path / "a.csv")
     people = {"user": "subject", "class": "sensitive"}

@@ -134,9 +134,7 @@ def test_the_audit_of_a_stream_with_a_reference_takes_domains_from_it(shop, shoa
 
 
 def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
-    """A few people whom no cluster can hold at the end of the stream: starred, sensitive cells
-    included.
-    """
+    """A few people whom no cluster can hold in the end are starred, sensitive cells included."""
     frame = pl.read_csv("p.csv", infer_schema=False)
     pl.concat(
         [frame[:500], frame[500:502].with_columns(age=pl.lit("95"), income=pl.lit("200000"))]
@@ -512,9 +510,7 @@ def close_to(shop, attribute, t):
 
 @pytest.mark.parametrize("method", long_but("fads", ["fads", "castle"]))
 def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
-    """Every class is as close to the reference as promised, though the stream drifts away
-    from it.
-    """
+    """In every class, though the stream drifts away from the reference."""
     close_to(shop, "category", 0.2)
     more = f"-o out.csv --method {method} --set delta=500 --trace t.jsonl --json"
     run = (*STREAM, *more.split())
@@ -694,9 +690,7 @@ def test_a_checkpoint_whose_snapshot_is_a_folder_is_damaged(shop, shoal):
 def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promise(
     shop, shoal, monkeypatch, sink
 ):
-    """No stream is known to come to this: each release was measured. The whole is measured all the
-    same.
-    """
+    """No stream is known to come to this: each release was measured, and the whole is."""
     from shoal.streams import certify
 
     def broken(*stated):

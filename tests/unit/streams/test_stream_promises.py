@@ -68,9 +68,7 @@ def test_what_compares_with_a_whole_table_or_population_is_refused(promise, subj
 @pytest.mark.parametrize("method", comparators_long(METHODS))
 @pytest.mark.parametrize("promise", [*SHARES, *KEPT, SHARE], ids=named)
 def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, promise):
-    """People have several records, and few different cells let clusters look alike and share
-    people.
-    """
+    """People have several records; with few different cells, clusters share looks and people."""
     cases = (
         (0, 9, True, {}),
         (1, 5, True, {}),
@@ -102,9 +100,7 @@ def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, 
 
 @pytest.mark.parametrize("method", comparators_long(METHODS))
 def test_a_heavy_user_costs_the_others_nothing(method):
-    """One of 41 people has half of all records: theirs are too many for any class, everybody else's
-    are published.
-    """
+    """One of 41 people has half of all records, too many for any class."""
     frame = stream_of(240, 5, people=40).with_columns(
         pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("heavy")).otherwise("who").alias("who")
     )
@@ -119,9 +115,7 @@ def test_a_heavy_user_costs_the_others_nothing(method):
 
 
 def test_clusters_that_are_forgotten_are_not_made_again_where_they_could_share_people():
-    """All records are alike and castle keeps no cluster that loses 0: with entropy, nothing else
-    shows these cells.
-    """
+    """All records are alike; castle keeps no cluster that loses 0, so nothing else shows them."""
     found = run(
         policy_of("castle", more=[SHARES[0]], delta=20), stream_of(100, 3, people=6, constant=True)
     )
@@ -136,9 +130,7 @@ def test_clusters_that_are_forgotten_are_not_made_again_where_they_could_share_p
     st.sampled_from(["0.2", "0.25", "0.34", "0.5", "1.0"]),
 )
 def test_as_many_records_stay_as_a_share_allows(records, before, share):
-    """Against every number of records that everybody might be allowed; the earliest of each person
-    stay.
-    """
+    """Against every number that everybody might be allowed; each person's earliest stay."""
     share = Fraction(share)
     if before and max(before.count(p) for p in before) > share * len(before):
         before = []

@@ -45,9 +45,7 @@ QUASI = ["who", "age", "pay", "town", "ill", "note"]
 
 
 def decisions(method, own, values, people, k, seed, chunk, **parameters):
-    """What the method decides: (record, kind, members of its cluster or None), in order of
-    leaving.
-    """
+    """(record, kind, members of its cluster or None) of each record, in order of leaving."""
     asked = registry.methods()[method].implementation(**parameters)
     publisher, released = asked.start(own, OnlyPeople(k), seed), []
     for at in range(0, len(values), chunk):
@@ -153,9 +151,7 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
     ticked=st.booleans(),
 )
 def test_state_never_outgrows_what_the_parameters_allow(method, more, frame, delta, chunk, ticked):
-    """I8, behind every chunk: records held, clusters kept, candidates, and tau as the mean of the
-    last mu losses.
-    """
+    """I8, behind every chunk: records, clusters, candidates, tau as the mean of mu losses."""
     known = {p.name for p in registry.methods()[method].parameters}
     parameters = (
         SETTINGS[method] | {"delta": delta} | ({"tick": 3} if ticked and "tick" in known else {})

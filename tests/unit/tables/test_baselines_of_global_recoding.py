@@ -51,9 +51,7 @@ def test_datafly_raises_the_attribute_with_most_values_until_k_records_stand_out
 
 @pytest.mark.long
 def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
-    """Two ways through the same lattice: one score, with ARX's hierarchies, k = 5 and 1 %
-    suppressed.
-    """
+    """Two ways through one lattice, one score: ARX's hierarchies, k = 5 and 1 % suppressed."""
     places = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex"]
     frame, folder = adult.select(places), data_folder / "adult" / "hierarchies_arx"
     hierarchies = {name: {"role": "quasi", "hierarchy": f"{folder}/{name}.csv"} for name in places}

@@ -245,9 +245,7 @@ def test_as_few_lone_records_go_as_a_share_needs(model, gone, proven):
 @settings(max_examples=100)
 @given(tables(), st.data())
 def test_every_node_bounds_those_below_and_above_it(table, data):
-    """What the search closes nodes by: floors rise, and what suppression adds at a node is added
-    below it.
-    """
+    """What closes nodes: floors rise, and what suppression adds at a node is added below it."""
     _columns, matrix, sensitive = table
     metric = data.draw(st.sampled_from(METRICS))
     lattice = Lattice(matrix, bound([KAnonymity(2)], matrix, sensitive), metric, matrix.records)

@@ -1,6 +1,4 @@
-"""Lattice peeling: levels, vectors, groups against plain Python, order of the records, promises,
-bounds.
-"""
+"""Lattice peeling: levels, vectors and groups against plain Python, orders, promises, bounds."""
 
 from dataclasses import replace
 from itertools import pairwise

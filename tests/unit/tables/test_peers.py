@@ -120,9 +120,7 @@ def test_the_order_of_the_records_changes_no_cell(method, matrix, k, data):
 
 
 def one_split(matrix: Matrix, k: int, method: TopDownGreedy) -> tuple[set[int], set[int]] | None:
-    """The two sides of all records, taken in the table's order: draws just below 1 leave it as it
-    is.
-    """
+    """The two sides of all records, in the table's order: draws just below 1 leave it so."""
     n, d = matrix.codes.shape
     rows, cut_at = rows_of(matrix), np.zeros(n, dtype=np.int64)
     how = (d, k, method.rounds, RULES[method.assignment], np.full(n, 1 - 1e-9))
@@ -150,9 +148,7 @@ def test_less_than_a_sixteenth_on_one_side_is_lopsided():
 
 
 def test_deep_down_lopsided_splits_give_way_to_halves(monkeypatch):
-    """Twenty attributes with ever nearer outliers: the farthest record is nearly alone each
-    time.
-    """
+    """Twenty attributes with ever nearer outliers: the farthest is nearly alone each time."""
     codes = np.zeros((20_000, 20), dtype=np.int64)
     place = np.arange(20_000)
     codes[place, place % 20] = 2e9 * 0.97 ** (place // 20)
