@@ -32,15 +32,26 @@ TABLE_1 = [
 ]
 
 
+def shown(party, attributes: int) -> list[tuple]:
+    """What is published of every row."""
+    columns = [party.published(j) for j in range(attributes)]
+    return list(zip(*([spans[i] for i in of] for spans, of in columns), strict=True))
+
+
+def values_by_group(groups: list[tuple], values: np.ndarray) -> list[int]:
+    """How many different values each group has. groups: what is published of every row."""
+    seen: dict[tuple, set[int]] = {}
+    for group, value in zip(groups, values.tolist(), strict=True):
+        seen.setdefault(group, set()).add(value)
+    return [len(found) for found in seen.values()]
+
+
 def whether_diverse(values: np.ndarray, least: int):
     """Whether every group over all attributes has so many of the values, slow; of a state."""
 
     def allows(state: Specialization) -> bool:
         nodes = np.stack([state.nodes(j) for j in range(len(state.codes))], axis=1).tolist()
-        seen: dict[tuple, set] = {}
-        for group, value in zip(map(tuple, nodes), values.tolist(), strict=True):
-            seen.setdefault(group, set()).add(value)
-        return all(len(found) >= least for found in seen.values())
+        return min(values_by_group([*map(tuple, nodes)], values)) >= least
 
     return allows
 

@@ -9,27 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_cases import Case, cases, owners_of, vetoes, whether_diverse
+from fusion_cases import Case, cases, owners_of, shown, values_by_group, vetoes, whether_diverse
 from shoal.data.schema import IndexedRequirement, Taxonomy
 from shoal.errors import PartyError
 from shoal.fusion.ground import REFUSED, VALID
 from shoal.fusion.methods.party_mondrian import PartyMondrian
 from shoal.fusion.methods.party_tds import PartyTds, decode_steps
 from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
-
-
-def shown(party, case) -> list[tuple]:
-    """What is published of every row."""
-    columns = [party.published(j) for j in range(len(case.codes))]
-    return [tuple(spans[of[i]] for spans, of in columns) for i in range(len(case.classes))]
-
-
-def values_by_group(party, case, values) -> list[int]:
-    """How many different values each group has, over all attributes."""
-    seen: dict[tuple, set[int]] = {}
-    for group, value in zip(shown(party, case), values.tolist(), strict=True):
-        seen.setdefault(group, set()).add(value)
-    return [len(found) for found in seen.values()]
 
 
 @settings(max_examples=120, deadline=None)
@@ -73,7 +59,7 @@ def test_every_published_group_has_the_values_that_its_owner_asks(data, case, ru
     run = case.in_turns if rule.takes_turns else case.together
     parties, _ = run(rule, owners, (judge, values, least))
     for party in parties:
-        found = values_by_group(party, case, values)
+        found = values_by_group(shown(party, len(case.codes)), values)
         assert len(found) == 1 or min(found) >= least
 
 
@@ -100,7 +86,7 @@ def test_a_worked_example_of_steps():
     assert [owner for owner, _ in batches] == [0, 1]
     assert decode_steps(batches[0][1], fewest=0) == ([], b"")
     assert [step.attribute for step in parties[0].steps] == [1]
-    assert values_by_group(parties[0], small(), VALUES) == [2, 2]
+    assert values_by_group(shown(parties[0], 2), VALUES) == [2, 2]
 
 
 def test_a_worked_example_of_cuts():
@@ -111,7 +97,7 @@ def test_a_worked_example_of_cuts():
     ]
     assert said[0] == [0, 0]
     assert said[1][:6] == [1, 2, 0, 3, 4, 7]
-    assert values_by_group(parties[1], small(), VALUES) == [2, 2]
+    assert values_by_group(shown(parties[1], 2), VALUES) == [2, 2]
 
 
 def judge_and_owner(rule):
