@@ -20,8 +20,6 @@ from shoal.reports.in_short import ledger_in_short
 from sticky_cases import policy
 from thorough import examples
 
-COLUMNS = ["who", "age", "height", "sex", "activity"]
-
 
 def begun(folder: Path, n: int, *mode: str, **more: object) -> tuple[Path, Policy]:
     """A ledger that has published n people, and its policy."""

@@ -563,15 +563,15 @@ def _overwrite(drafts, name, **cells):
     drafts[name] = DraftTable(drafts[name].frame.with_columns(**cells), drafts[name].rows)
 
 
-def _sharpen_a_cell(drafts):
-    _overwrite(drafts, "people", age=pl.lit("0"))
+SPOILT = {
+    "a row moved": _move_a_row,
+    "a row added": _add_a_row,
+    "a cell sharpened": lambda drafts: _overwrite(drafts, "people", age=pl.lit("0")),
+    "a value changed": lambda drafts: _overwrite(drafts, "drugs", drug=pl.lit("x")),
+}
 
 
-def _change_a_value(drafts):
-    _overwrite(drafts, "drugs", drug=pl.lit("x"))
-
-
-@pytest.mark.parametrize("change", [_move_a_row, _add_a_row, _sharpen_a_cell, _change_a_value])
+@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT)
 def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch, change):
     monkeypatch.setattr(job, "recode", _spoilt(change))
     with pytest.raises(PromiseError, match="nothing was written"):
