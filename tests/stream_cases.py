@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+from sample_policies import content_of
 from shoal.policy.policy import Policy
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
@@ -17,26 +18,19 @@ QUASI = ("age", "pay", "town")
 
 
 def policy_of(
-    method="fads", k=3, more=(), missing="value", seed=0, subject=True, render=None, **parameters
+    method="fads", k=3, more=(), missing="value", seed=0, subject=True, **parameters
 ) -> Policy:
     attributes = {
-        "who": {"role": "subject" if subject else "drop"},
+        "who": "subject" if subject else "drop",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "pay": {"role": "quasi", "type": "number", "domain": [-5, 5], "weight": 2},
         "town": {"role": "quasi", "hierarchy": TREE},
-        "ill": {"role": "sensitive"},
-        "note": {"role": "plain"},
+        "ill": "sensitive",
+        "note": "plain",
     }
+    named = {"name": method, **parameters}
     return Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": attributes,
-            "promises": [{"model": "k-anonymity", "k": k}, *more],
-            "method": {"name": method, **parameters},
-            "missing": missing,
-            "seed": seed,
-            "render": render or {},
-        }
+        content_of(attributes, k, *more, method=named, missing=missing, seed=seed)
     )
 
 
