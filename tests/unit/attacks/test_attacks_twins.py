@@ -180,11 +180,11 @@ def rows_of(scene, labels=None):
     return list(zip(persons, classes, values, strict=True))
 
 
-def with_earlier(scene, labels, how="order"):
+def with_earlier(scene, labels):
     """The scene beside another release of the same rows."""
     rows = ShownRows(labels, scene.release.persons, {"s": scene.people.values["s"]})
     unchanged = np.ones(len(labels), dtype=bool)
-    earlier = EarlierRelease(rows, labels, unchanged, None, how)
+    earlier = EarlierRelease(rows, labels, unchanged, None, "order")
     return replace(scene, earlier=(*scene.earlier, earlier))
 
 

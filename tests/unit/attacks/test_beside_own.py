@@ -19,9 +19,9 @@ H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
 TREE = {"role": "quasi", "hierarchy": {"tree": {"*": {"low": ["0", "1"], "high": ["2", "3"]}}}}
 
 
-def world(seed, n=40, old_k=12, ids=range(50)):
+def world(seed, n=40, old_k=12):
     """A hospital's release that is out, with what is behind it, and a shop."""
-    hospital, shop = people(n, seed, ids)
+    hospital, shop = people(n, seed, range(50))
     return out_of(hospital, k=old_k), shop
 
 

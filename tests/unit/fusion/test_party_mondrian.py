@@ -48,7 +48,7 @@ def test_any_spread_of_columns_ends_with_the_groups_of_one_owner(
         assert len(set(case.classes[list(rows)])) >= l
 
 
-def small(k=2, **more):
+def small():
     """Ages 1, 2, 9, 10 of men and women: sex is the wider attribute only when age is cut."""
     trees = (Taxonomy(11, is_number=True), Taxonomy.of_tree(TREES[1]))
     ages, kinds = [1, 1, 2, 2, 9, 9, 10, 10], [0, 0, 1, 1, 2, 2, 2, 2]
@@ -57,8 +57,7 @@ def small(k=2, **more):
         (np.array(ages), np.array(kinds)),
         trees,
         np.array([0, 1] * 4),
-        (IndexedRequirement((0, 1), k),),
-        **more,
+        (IndexedRequirement((0, 1), 2),),
     )
 
 

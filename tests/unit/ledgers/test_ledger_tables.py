@@ -36,8 +36,8 @@ def place(folder):
     return folder
 
 
-def run(*statements: str, path: str = "out.db"):
-    with closing(sqlite3.connect(path)) as connection, connection:
+def run(*statements: str):
+    with closing(sqlite3.connect("out.db")) as connection, connection:
         return [connection.execute(statement).fetchall() for statement in statements]
 
 

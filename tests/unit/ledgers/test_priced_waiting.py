@@ -16,23 +16,18 @@ from sticky_cases import policy as again
 QUICK = {"waiting": "priced", "price": 0.0001, "deadline": 2}
 
 
-def due(codes, labels, waited=None, arrivals=10.0, price=0.005, deadline=6, subjects=None):
-    """Of records of one quasi-identifier between 0 and 100."""
-    matrix = Matrix.from_columns(np.array(codes)[:, None], [100.0], subjects)
-    view = LedgerView(
-        waited=np.array([0] * len(codes) if waited is None else waited), arrivals=arrivals
-    )
-    partition = Partition.of(np.array(labels, dtype=np.int32))
-    return is_due(matrix, partition, view, price, deadline).tolist()
-
-
 def test_classes_that_share_people_go_together():
     """Else one of them would be published later as somebody who was published before."""
-    codes, labels = [1, 1, 0, 90, 0, 90], [0, 0, 1, 1, 2, 2]
-    alone = due(codes, labels, subjects=[0, 1, 2, 3, 4, 5])
-    assert alone == [True, False, False]
-    assert due(codes, labels, subjects=[0, 1, 1, 2, 3, 4]) == [False, False, False]
-    assert due(codes, labels, waited=[9] + [0] * 5, subjects=[0, 1, 1, 2, 2, 3]) == [True] * 3
+    codes, partition = np.array([[1], [1], [0], [90], [0], [90]]), Partition.of(np.arange(6) // 2)
+
+    def due(subjects, waited=0):
+        view = LedgerView(waited=np.array([waited, 0, 0, 0, 0, 0]), arrivals=10.0)
+        matrix = Matrix.from_columns(codes, [100.0], subjects)
+        return is_due(matrix, partition, view, 0.005, 6).tolist()
+
+    assert due([0, 1, 2, 3, 4, 5]) == [True, False, False]
+    assert due([0, 1, 1, 2, 3, 4]) == [False, False, False]
+    assert due([0, 1, 1, 2, 2, 3], waited=9) == [True] * 3
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([0.0, 0.02, 0.1]), st.integers(0, 9))

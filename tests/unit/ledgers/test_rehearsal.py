@@ -11,13 +11,13 @@ from republish_cases import append, wearers
 from sticky_cases import policy
 
 
-def months(count: int = 4, n: int = 40, share: float = 0.85) -> list[pl.DataFrame]:
+def months() -> list[pl.DataFrame]:
     rng = np.random.default_rng(3)
     return [
-        wearers(n, 1)
-        .with_columns(age=pl.Series(rng.integers(15, 80, n)))
-        .filter(pl.Series(rng.random(n) < share))
-        for _ in range(count)
+        wearers(40, 1)
+        .with_columns(age=pl.Series(rng.integers(15, 80, 40)))
+        .filter(pl.Series(rng.random(40) < 0.85))
+        for _ in range(4)
     ]
 
 

@@ -23,7 +23,7 @@ def bits(*rounds: set[int]) -> np.ndarray:
     return np.array([[sum(1 << (r - 1) for r in own)] for own in rounds], dtype=np.uint64)
 
 
-def published(mode, group, here, k=3, rounds=None, silent=None, codes=None, carried=(), **options):
+def published(mode, group, here, rounds=None, silent=None, codes=None, carried=(), **options):
     """One release of a panel of one group number a person; here: who has a record."""
     group = np.array(group, dtype=np.int32)
     groups = int(group.max()) + 1
@@ -44,7 +44,7 @@ def published(mode, group, here, k=3, rounds=None, silent=None, codes=None, carr
         is_carried=np.arange(len(person)) >= len(here),
         partition=partition_table,
     )
-    return Sticky(**options).publish(matrix, view, OnlyK(matrix, k), np.random.default_rng(0))
+    return Sticky(**options).publish(matrix, view, OnlyK(matrix, 3), np.random.default_rng(0))
 
 
 # The worked example: 1, 2, 3 were in release 1, and 4, 5, 6 in releases 1 and 2; k = 3

@@ -57,9 +57,9 @@ def sets_of(world, m, tree=TREE, counted=False):
     return Bundles.of((nobody(len(world)), table(codes, [tree], m, counted)))
 
 
-def by_person(bundles, slots, number=1):
-    """The published slots of each person, and how many rows of it are withheld."""
-    starts = bundles.tables[number].starts
+def by_person(bundles, slots):
+    """The published slots of each person."""
+    starts = bundles.tables[1].starts
     return [slots[a:b][slots[a:b] >= 0].tolist() for a, b in pairwise(starts)]
 
 

@@ -67,8 +67,8 @@ def test_every_key_goes_where_the_plain_rule_sends_it(keys, count, partitioner):
     assert partitions_of(keys, count, partitioner).tolist() == expected
 
 
-def feed(partition: int = 0, partitions: int = 1, partitioner: str = "murmur2") -> PartitionFeed:
-    keyed = Keyed("who", partitioner, partitions)
+def feed(partition: int = 0, partitions: int = 1) -> PartitionFeed:
+    keyed = Keyed("who", "murmur2", partitions)
     return PartitionFeed(Topic("broker:9", "t"), partition, ["who", "age"], keyed)
 
 
