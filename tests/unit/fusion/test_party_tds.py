@@ -106,8 +106,8 @@ def test_the_literal_rule_may_take_fewer_rounds_where_it_bars_its_own_way():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.data(), cases())
-def test_a_party_that_loses_is_as_before(data, case):
+@given(cases())
+def test_a_party_that_loses_is_as_before(case):
     own = {j: case.codes[j] for j in range(len(case.codes))}
     party = PartyTds().party(case.ground([own]), own)
     first = party.bid()

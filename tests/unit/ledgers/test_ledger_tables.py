@@ -194,7 +194,7 @@ def test_an_increment_is_read_from_a_table_and_published_into_another(shoal):
     assert (same.status, "is the input; name another table" in same.err) == (2, True)
 
 
-def test_records_that_wait_leave_the_table_as_it_is(shoal):
+def test_records_that_wait_leave_the_table_as_it_is():
     done = append(Path("L").absolute(), wearers(2, 1), output=OUT)
     assert (done.release, Path("out.db").exists()) == (None, False)
     append(Path("L").absolute(), wearers(2, 2), output=OUT)
@@ -441,7 +441,7 @@ CHANGES = {
 }
 
 
-def test_what_is_not_as_the_ledger_left_it_is_refused(shoal):
+def test_what_is_not_as_the_ledger_left_it_is_refused():
     grow_twice()
     save("whole")
     for name, change in CHANGES.items():

@@ -464,7 +464,7 @@ def test_a_set_may_have_any_name(tmp_path):
 
 
 @pytest.mark.parametrize("separator", [",", " ", "||", "*"])
-def test_a_separator_that_stands_in_what_an_element_may_become_is_refused(tmp_path, separator):
+def test_a_separator_that_stands_in_what_an_element_may_become_is_refused(separator):
     tree = {"lo, w": ["1", "2"], "h||": ["3", "4"]}
     given = {"role": "quasi", "type": "set", "separator": separator, "hierarchy": {"tree": tree}}
     asked = policy(attributes={**POLICY["attributes"], "wards": given}, anchor=None)

@@ -232,7 +232,7 @@ def test_a_trace_that_is_not_there_or_is_in_the_way_leaves_no_file(release, tmp_
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_a_saved_release_is_the_one_that_its_certificate_names(release, people, name, folder):
+def test_a_saved_release_is_the_one_that_its_certificate_names(release, name, folder):
     certificate = release.save(name)
     assert certificate["output"]["sha256"]
     assert all(check.ok is not False for check in shoal.verify(name, policy=release.policy))

@@ -162,7 +162,7 @@ def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypat
     assert sorted(p.name for p in workplace.iterdir()) == before
 
 
-def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal, monkeypatch):
+def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal):
     assert shoal(*PUBLISH).status == 0
     written = [workplace / name for name in ("out.csv", "out.csv.certificate.json")]
     before = [path.read_bytes() for path in written]
