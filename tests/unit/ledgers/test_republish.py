@@ -13,6 +13,7 @@ from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.release_view import export_table
 from shoal.cli.main import status_of
+from shoal.connectors import files
 from shoal.errors import ANOTHER_LEDGER, TWICE, InputError, PromiseError
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
@@ -410,3 +411,22 @@ def test_a_code_that_a_ledger_does_not_know_may_be_left_out_or_begin_another(met
     assert append(tmp_path / "L", later[1:], asked("f", "m")).release == 2
     append(tmp_path / "other", wearers(30, 1), asked("f", "m", "d"))
     assert append(tmp_path / "other", later, asked("f", "m", "d")).release == 2
+
+
+@pytest.mark.long
+def test_165_thousand_rows_of_four_people_are_four_people(tmp_path, data_folder):
+    """PUC-Rio: each body has tens of thousands of rows; by rows, k = 13,161 would hold."""
+    roles = {
+        "age": {"role": "quasi", "type": "number", "domain": [10, 100]},
+        "weight": {"role": "quasi", "type": "number", "domain": [30, 200]},
+        "user": "subject",
+        "class": "sensitive",
+    }
+    frame = files.read(str(data_folder / "wearables" / "puc_rio_har.csv.gz")).frame
+    five, four = (Policy.from_dict(content_of(roles, k, other="drop")) for k in (5, 4))
+    waits = append(tmp_path / "five", frame, five)
+    assert (waits.release, waits.waiting) == (None, 165_633)
+    assert "k = 5 asked, 4 subjects" in waits.reasons[0]
+    done = append(tmp_path / "four", frame, four)
+    assert done.certificate["classes"]["count"] == 1, "four people make one class of four"
+    assert done.certificate["promises"][0]["measured"] == 4
