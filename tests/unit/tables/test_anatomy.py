@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import shoal as library
 from sample_policies import content_of
@@ -119,6 +121,35 @@ def test_row_order_and_group_numbers_follow_from_the_whole_table_and_the_seed():
         library.publish(f, asked).data.write_csv() for f in (EXAMPLE, other) for asked in seeds
     ]
     assert len(set(shown)) > 4
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcde")), min_size=2, max_size=24),
+    st.integers(2, 3),
+    st.booleans(),
+)
+def test_whatever_is_published_is_right_by_plain_counts(rows, l, near):
+    frame = pl.DataFrame(rows, schema=["age", "disease"], orient="row")
+    content = promising("l-diversity", l=l) | TWO_COLUMNS
+    content |= {"method": {"name": "anatomy", "l": l, "near": near}}
+    values = Counter(frame["disease"])
+    try:
+        found = library.publish(frame, content)
+    except library.InfeasibleError:
+        assert max(values.values()) * l > len(rows) or len(rows) < l
+        return
+    listed = defaultdict(Counter)
+    for group, value, count in found.sensitive.rows():
+        listed[group][value] += count
+    sizes = Counter(found.data["group"])
+    assert sizes == {group: counts.total() for group, counts in listed.items()}
+    assert all(max(c.values()) * l <= sizes[g] for g, c in listed.items())
+    assert sum(listed.values(), Counter()) == values
+    assert Counter(found.data["age"]) == Counter(frame["age"])
+    audited = library.audit((found.data, found.sensitive), content, frame)
+    assert audited.holds
+    assert audited["faults"]["changed"] == 0
 
 
 # Audits
