@@ -107,9 +107,7 @@ def backward(first: list[tuple], second: list[tuple], g2: int) -> int:
 
 
 def in_company(rounds: list[set[int]], k: int) -> set[int]:
-    """The greatest set of people of whom each has k in the set who were in all its rounds: the
-    union of all such sets, by trying every set.
-    """
+    """The union of all sets of people of whom each has k there who were in all its rounds."""
     best: set[int] = set()
     for bits in range(1 << len(rounds)):
         chosen = {i for i in range(len(rounds)) if bits >> i & 1}

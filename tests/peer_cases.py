@@ -13,9 +13,7 @@ from shoal.protocols import Partitioner, Promises
 
 
 def hierarchy_of(nested: object) -> Hierarchy:
-    """A hierarchy from nested lists; whatever else stands in them is a leaf, numbered from the
-    left: `[[None, None], None]` has three.
-    """
+    """From nested lists; whatever else stands in them is a leaf: `[[None, None], None]` has 3."""
     paths: list[list[str]] = []
     inner = count()
 

@@ -1,6 +1,4 @@
-"""One owner refuses what leaves too few values of its own attribute: the others end with what one
-owner of all columns would make, and every group has the values.
-"""
+"""One owner refuses what leaves too few of its values; all end with what one owner makes."""
 
 from dataclasses import replace
 
@@ -79,9 +77,7 @@ VETO = (1, VALUES, 2)
 
 
 def test_a_worked_example_of_steps():
-    """a is worth more, but its halves have one value each: it is proposed, refused and never again
-    tried, while the batch says nothing.
-    """
+    """a is worth more, but its halves have one value each: refused, and never tried again."""
     parties, batches = small().together(PartyTds(), [[0], [1]], VETO)
     assert [owner for owner, _ in batches] == [0, 1]
     assert decode_steps(batches[0][1], fewest=0) == ([], b"")

@@ -121,9 +121,7 @@ def moved_back(cell: str, day: str) -> str:
 
 
 def read_bundles(folder: Path, hides=("patient", "visit", "person", "anchor.day")):
-    """Every person's cells with all rows below, keys aside and dates counted from the person's day;
-    columns in `hides` are left out.
-    """
+    """Everybody's cells with all rows below, dates counted from their day; but for `hides`."""
 
     def cells(row, day):
         return tuple(

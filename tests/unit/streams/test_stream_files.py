@@ -762,9 +762,7 @@ def test_a_batch_of_many_bad_records_is_reported_in_few_lines(shop):
 
 
 def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(folder, shoal):
-    """Its root is the mark, so its rows and the suppressed ones are the same to readers: shown,
-    the values of one in no class could be those of few.
-    """
+    """Its root is the mark: readers can't tell its rows from suppressed ones, of few perhaps."""
     rng = np.random.default_rng(5)
     town = rng.choice(["a", "b", "c"], 300, p=[0.45, 0.45, 0.1])
     ill = rng.choice(["u", "v", "w"], 300)

@@ -179,9 +179,7 @@ def test_deep_down_lopsided_splits_give_way_to_halves(monkeypatch):
     ids=str,
 )
 def test_adult_gives_the_figures_measured_independently(adult, method, classes, squares, loss):
-    """Measured with plain arrays before this code was written; equally frequent categories may be
-    coded in another order there, which moves a few records of the strict cuts.
-    """
+    """With plain arrays, before; codes of equal frequency may differ, which moves strict cuts."""
     matrix, is_exact = matrix_of_adult(adult), isinstance(method, MondrianRelaxed)
     labels = run(method, matrix, JustK(matrix, 10))
     assert labels.max() + 1 == pytest.approx(classes, abs=0 if is_exact else 10)

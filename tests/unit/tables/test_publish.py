@@ -81,9 +81,7 @@ def test_a_release_holds_the_same_records_whatever_their_order(sample_table, sam
 
 
 def test_a_hospital_s_list_by_date_gives_nobody_away():
-    """Whoever knows the day of admission and the quasi-identifiers looks near its place in the
-    list: in the input's order that finds many, in the published order one of k.
-    """
+    """Who knows the day of admission looks near its place: the input's order finds many so."""
     rng, n, k = np.random.default_rng(3), 2000, 10
     day = np.sort(rng.integers(0, 366, n))
     columns = {"age": rng.integers(18, 95, n), "sex": rng.choice(["f", "m"], n), "admitted": day}
