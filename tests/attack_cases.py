@@ -36,10 +36,9 @@ def six(*names: Any, **more: Any) -> dict[str, Any]:
     return attacked(RELEASED, SIX, ORIGINAL, *names, **more)
 
 
-def scene(released=RELEASED, policy=SIX, original=ORIGINAL, **more: Any):
-    """What attacks on a release are given."""
-    table, source = Table(released), Table(original)
-    result = audit_table(table, policy, source)
-    target = published_again(AttackedRelease.of_audited(result, table, source, policy))
-    request = AttackRequest(**more)
-    return scene_of(ground_of(target, request), request, [])
+def scene():
+    """What attacks on the six people are given."""
+    table, source = Table(RELEASED), Table(ORIGINAL)
+    result = audit_table(table, SIX, source)
+    target = published_again(AttackedRelease.of_audited(result, table, source, SIX))
+    return scene_of(ground_of(target, AttackRequest()), AttackRequest(), [])

@@ -71,9 +71,7 @@ def asked_of(column: SensitiveColumn, t: float) -> Asked:
 
 
 @st.composite
-def cases(
-    draw: st.DrawFn, least: int = 1, most: int = 24, attributes: int = 2, limits=LIMITS
-) -> Case:
+def cases(draw: st.DrawFn, least: int = 1, most: int = 24, attributes: int = 2) -> Case:
     """Up to `most` records, many of them equal, with up to `attributes` sensitive attributes."""
     n = draw(st.integers(least, most))
     d = draw(st.integers(1, 3))
@@ -82,7 +80,7 @@ def cases(
         float,
     )
     columns = [draw(columns_of(n, f"s{s}")) for s in range(draw(st.integers(0, attributes)))]
-    return Case(points, tuple(columns), tuple(draw(limits) for _ in columns))
+    return Case(points, tuple(columns), tuple(draw(LIMITS) for _ in columns))
 
 
 @st.composite

@@ -1,6 +1,4 @@
-"""Joint tables for the tests of fusion: the paper's own, random ones, and a way to run all parties
-in one process.
-"""
+"""Joint tables for the tests of fusion, and a way to run all parties in one process."""
 
 from dataclasses import dataclass
 
@@ -34,15 +32,26 @@ TABLE_1 = [
 ]
 
 
+def shown(party, attributes: int) -> list[tuple]:
+    """What is published of every row."""
+    columns = [party.published(j) for j in range(attributes)]
+    return list(zip(*([spans[i] for i in of] for spans, of in columns), strict=True))
+
+
+def values_by_group(groups: list[tuple], values: np.ndarray) -> list[int]:
+    """How many different values each group has. groups: what is published of every row."""
+    seen: dict[tuple, set[int]] = {}
+    for group, value in zip(groups, values.tolist(), strict=True):
+        seen.setdefault(group, set()).add(value)
+    return [len(found) for found in seen.values()]
+
+
 def whether_diverse(values: np.ndarray, least: int):
     """Whether every group over all attributes has so many of the values, slow; of a state."""
 
     def allows(state: Specialization) -> bool:
         nodes = np.stack([state.nodes(j) for j in range(len(state.codes))], axis=1).tolist()
-        seen: dict[tuple, set] = {}
-        for group, value in zip(map(tuple, nodes), values.tolist(), strict=True):
-            seen.setdefault(group, set()).add(value)
-        return all(len(found) >= least for found in seen.values())
+        return min(values_by_group([*map(tuple, nodes)], values)) >= least
 
     return allows
 
@@ -109,9 +118,7 @@ class Case:
         return state, steps
 
     def together(self, rule, owners, veto=None, **more):
-        """All parties' runs in one process; owners: attribute numbers by party. The parties,
-        batches and rounds.
-        """
+        """All parties' runs in one process; owners: attributes by party. Parties and batches."""
         parties = self.parties(rule, owners, veto, **more)
         batches = []
         while True:
@@ -195,3 +202,10 @@ def owners_of(draw, attributes: int):
     parties = draw(st.integers(1, 5))
     whose = draw(st.lists(st.integers(0, parties - 1), min_size=attributes, max_size=attributes))
     return [[j for j in range(attributes) if whose[j] == p] for p in range(parties)]
+
+
+@st.composite
+def vetoes(draw, owners: int, records: int):
+    """Who judges, its values, and how many different ones a group has at least."""
+    values = draw(st.lists(st.integers(0, 3), min_size=records, max_size=records))
+    return draw(st.integers(0, owners - 1)), np.array(values), draw(st.integers(1, 3))

@@ -240,15 +240,6 @@ def fitting(release, crowd):
     return [sum(covers(cells, point) for point in crowd) for cells, _ in release]
 
 
-def expected_inverse(people, fraction):
-    """E(1 / F): a sample of m people from F, F = m + a negative binomial number; term by term."""
-    chance, total = fraction**people, 0.0
-    for others in range(20_000):
-        total += chance / (people + others)
-        chance *= (people + others) * (1 - fraction) / (others + 1)
-    return total
-
-
 def tight_ends(release, points, j):
     """Statements that tight cells of a linear axis imply, those that are false, and cells.
 

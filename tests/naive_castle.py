@@ -3,6 +3,7 @@
 import numpy as np
 
 from naive_streams import Costs
+from naive_windows import box
 
 
 def castle(own, values, people, k, delta, beta, mu, keep, seed, alpha=0):
@@ -19,12 +20,6 @@ def castle(own, values, people, k, delta, beta, mu, keep, seed, alpha=0):
     def size(group):
         return len({people[i] for i in group})
 
-    def box(members):
-        lo, hi, loss = own.published_bounds(
-            values[members].min(axis=0)[None], values[members].max(axis=0)[None]
-        )
-        return lo[0], hi[0], loss[0]
-
     def tau():
         return float(np.mean(losses[-mu:])) if losses else 0.0
 
@@ -37,7 +32,7 @@ def castle(own, values, people, k, delta, beta, mu, keep, seed, alpha=0):
             picks = np.random.default_rng([seed, 4, made]).permutation(len(members)).tolist()
             parts = split(members, picks)
         for part in parts:
-            lo, hi, loss = box(part)
+            lo, hi, loss = box(own, values, part)
             losses.append(loss)
             if loss < tau():
                 good.append((lo, hi, tuple(sorted(part))))

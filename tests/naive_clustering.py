@@ -11,9 +11,7 @@ Records = list[int]
 
 @dataclass(frozen=True)
 class Asked:
-    """One sensitive attribute: value of each record, its values, the limit; a parent list for
-    trees.
-    """
+    """One sensitive attribute: the records' values, their number, the limit; parents in trees."""
 
     values: list[int]
     count: int
@@ -24,9 +22,7 @@ class Asked:
 
 
 def distance_to_table(asked: Asked, members: Records) -> Fraction:
-    """Earth mover's distance between the members and all records, from the definition of each
-    ground distance.
-    """
+    """Earth mover's distance of the members from all records, by each ground's definition."""
     shares = [
         Fraction(sum(asked.values[r] == v for r in members), len(members))
         - Fraction(asked.values.count(v), len(asked.values))
@@ -177,9 +173,7 @@ def merged(points, classes: list[Records], asked: list[Asked]) -> list[Records]:
 
 
 def in_runs(values: list[int], count: int) -> list[Records]:
-    """t-closeness first: equal runs of the records in order of their values, the middle one
-    longer.
-    """
+    """t-closeness first: equal runs of the records by their values, the middle one longer."""
     order = sorted(range(len(values)), key=lambda r: (values[r], r))
     each, spare = divmod(len(order), count)
     runs, at = [], 0

@@ -88,9 +88,7 @@ class Tree:
 
 
 def published(people, tree, k, m):
-    """The node of each row of each person, None where it is withheld; up to which of a person's
-    rows at one node are kept.
-    """
+    """By person, each row's node, None where withheld; how many rows at one node are kept."""
     at = [list(rows) for rows in people]
 
     def support():

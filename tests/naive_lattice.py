@@ -1,6 +1,4 @@
-"""Every node of a small lattice, one by one, in plain Python: what full-domain searches are
-compared with.
-"""
+"""Every node of a small lattice in plain Python, to compare full-domain searches with."""
 
 import math
 from collections import Counter
@@ -22,9 +20,7 @@ class Column:
         self.leaves = len(rows)
 
     def cell(self, value, level):
-        """Names repeat over levels here and there, so a cell is told by the leaves it covers,
-        too.
-        """
+        """The leaves that are covered: names repeat over levels here and there."""
         return frozenset(
             other for other in self.rows if self.rows[other][level] == self.rows[value][level]
         )
@@ -93,34 +89,33 @@ def without_some(columns, node, models, shown, gone, share, metric, k):
 
 
 def of_release(columns, models, shown, gone):
-    number = {}
-    labels = np.array(
-        [-1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)]
-    )
-    classes = Classes(labels, len(number))
+    classes = Classes(*numbered(shown, gone))
     return all(model.holds(classes).all() for model in models if model.whole_table)
+
+
+def numbered(shown, gone):
+    """The class of every record, -1 for who is gone, and how many there are."""
+    number = {}
+    labels = [
+        -1 if g else number.setdefault(s, len(number)) for s, g in zip(shown, gone, strict=True)
+    ]
+    return np.array(labels), len(number)
 
 
 def without_failing(columns, node, models, gone, subjects, sensitive):
     shown, gone = cells(columns, node), gone.copy()
     while not gone.all():
-        number = {}
-        labels = np.array(
-            [
-                -1 if g else number.setdefault(s, len(number))
-                for s, g in zip(shown, gone, strict=True)
-            ]
-        )
+        labels, count = numbered(shown, gone)
         quasi = {}
         for j, column in enumerate(columns):
             codes = {}
             quasi[column.name] = np.array([codes.setdefault(s[j], len(codes)) for s in shown])
-        classes = Classes(labels, len(number), subjects, sensitive or {}, quasi)
+        classes = Classes(labels, count, subjects, sensitive or {}, quasi)
         if not models:
             return gone
         if any(model.population for model in models):
             classes = replace(
-                classes, population=population_of(columns, node, shown, labels, len(number))
+                classes, population=population_of(columns, node, shown, labels, count)
             )
         holds = np.logical_and.reduce([model.holds(classes) for model in models])
         failing = (labels >= 0) & ~holds[labels]
@@ -198,9 +193,7 @@ def score(columns, node, gone, metric, k):
 
 
 def optimum(columns, models, metric, share, k, low=None, high=None, **more):
-    """The least score of all nodes that suppress no more than the share and keep somebody; None
-    where there is none.
-    """
+    """The least score of all nodes within the share that keep somebody; None for none."""
     best = None
     n = len(columns[0].values)
     for node in nodes(columns, low, high):

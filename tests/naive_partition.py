@@ -7,15 +7,20 @@ import numpy as np
 from shoal.data.partition import Matrix
 
 
+def cover(matrix: Matrix, j: int, lo: int, hi: int) -> int:
+    """The lowest node of tree attribute j over leaves lo..hi."""
+    node = int(matrix.base[j]) + lo
+    while matrix.last[node] < hi:
+        node = int(matrix.parent[node])
+    return node
+
+
 def span_loss(matrix: Matrix, j: int, values: list[int]) -> float:
     """Loss of publishing these values of attribute j as one span or node."""
     lo, hi = min(values), max(values)
     if matrix.base[j] < 0:
         return (hi - lo) * float(matrix.scale[j])
-    node = int(matrix.base[j]) + lo
-    while matrix.last[node] < hi:
-        node = int(matrix.parent[node])
-    return float(matrix.width[node])
+    return float(matrix.width[cover(matrix, j, lo, hi)])
 
 
 def width(matrix: Matrix, j: int, values: list[int]) -> Fraction:

@@ -1,12 +1,11 @@
-"""Plain-Python truth for lattice peeling: dictionaries of cells, one vector of levels after
-another.
-"""
+"""Plain-Python truth for lattice peeling: dictionaries of cells, one vector after another."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from naive_peers import Holds, Records, people, span_cost
+from naive_partition import span_loss
+from naive_peers import Holds, Records, people
 from shoal.data.partition import Matrix
 
 BINS = (32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
@@ -16,9 +15,7 @@ Cells = list[list[int]]
 
 
 def cells(matrix: Matrix, j: int) -> Cells:
-    """Every level of attribute j that tells some records apart that a coarser one doesn't, and the
-    coarsest.
-    """
+    """Every level that tells apart some records that a coarser one doesn't; the coarsest."""
     codes = [int(code) for code in matrix.codes[:, j]]
     if matrix.base[j] >= 0:
         top = max(height(matrix, node) for node in range(len(matrix.parent)))
@@ -49,17 +46,13 @@ def ancestor(matrix: Matrix, node: int, level: int) -> int:
 
 
 def mean_loss(matrix: Matrix, j: int, level: list[int]) -> float:
-    """What the records lose that publish these cells: a node's width, or the reach of what lies in
-    a bin.
-    """
+    """What records lose with these cells: a node's width, or the reach of what is in a bin."""
     if matrix.base[j] >= 0:
         return sum(float(matrix.width[node]) for node in level) / len(level)
     members = defaultdict(list)
     for record, cell in enumerate(level):
         members[cell].append(int(matrix.codes[record, j]))
-    return sum(
-        len(codes) * span_cost(matrix, j, min(codes), max(codes)) for codes in members.values()
-    ) / len(level)
+    return sum(len(codes) * span_loss(matrix, j, codes) for codes in members.values()) / len(level)
 
 
 def lattice(levels: Sequence[Cells]) -> list[tuple[int, ...]]:
@@ -73,9 +66,7 @@ def peel(
     k: int,
     holds: Holds | None = None,
 ) -> tuple[list[Records], Records]:
-    """The groups that leave under one vector after another, and the records that stay to the
-    end.
-    """
+    """The groups that leave under one vector after another, and who stays to the end."""
     left = list(range(matrix.records))
     taken: list[Records] = []
     for vector in vectors:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from naive_partition import width
+from naive_partition import box_loss, cover, width
 from shoal.data.partition import Matrix
 from shoal.protocols import Promises
 
@@ -17,9 +17,7 @@ Holds = Callable[[list[Records]], list[bool]]
 
 
 class JustK(Promises):
-    """k people in every class; `needs_more_than_k` sends a method down the path that asks for each
-    cut.
-    """
+    """k people in every class; `needs_more_than_k` has a method ask for each cut."""
 
     about_release = False
 
@@ -36,9 +34,7 @@ class JustK(Promises):
 
 
 class DistinctValues(JustK):
-    """k people and `least` distinct sensitive values in every class: a monotone promise
-    beyond k.
-    """
+    """k people and `least` sensitive values in every class: monotone, beyond k."""
 
     def __init__(self, matrix: Matrix, k: int, values: np.ndarray, least: int) -> None:
         super().__init__(matrix, k, needs_more_than_k=True)
@@ -53,27 +49,9 @@ def people(matrix: Matrix, members: Iterable[int]) -> int:
     return len(members if matrix.subjects is None else {int(matrix.subjects[r]) for r in members})
 
 
-def cover(matrix: Matrix, j: int, lo: int, hi: int) -> int:
-    """The lowest node of tree attribute j over leaves lo..hi."""
-    node = int(matrix.base[j]) + lo
-    while matrix.last[node] < hi:
-        node = int(matrix.parent[node])
-    return node
-
-
-def span_cost(matrix: Matrix, j: int, lo: int, hi: int) -> float:
-    if matrix.base[j] < 0:
-        return (hi - lo) * float(matrix.scale[j])
-    return float(matrix.width[cover(matrix, j, lo, hi)])
-
-
 def span(matrix: Matrix, j: int, members: Records) -> tuple[int, int]:
     codes = [int(matrix.codes[r, j]) for r in members]
     return min(codes), max(codes)
-
-
-def box_cost(matrix: Matrix, members: Records) -> float:
-    return sum(span_cost(matrix, j, *span(matrix, j, members)) for j in range(matrix.attributes))
 
 
 def classes_of(labels: np.ndarray) -> list[Records]:
@@ -208,8 +186,8 @@ def merge_round(matrix: Matrix, classes: list[Records], promise: JustK) -> list[
 
 
 def added_loss(matrix: Matrix, a: Records, b: Records) -> float:
-    both = box_cost(matrix, a + b)
-    return len(a) * (both - box_cost(matrix, a)) + len(b) * (both - box_cost(matrix, b))
+    both = box_loss(matrix, a + b)
+    return len(a) * (both - box_loss(matrix, a)) + len(b) * (both - box_loss(matrix, b))
 
 
 # --- Bottom-up ----------------------------------------------------------------------------------
@@ -269,7 +247,7 @@ def agglomerated(matrix: Matrix, groups: list[Records], k: int, rule: str) -> li
 def union_loss(matrix: Matrix, a: Records, b: Records, rule: str) -> float:
     if rule == "added":
         return added_loss(matrix, a, b)
-    return box_cost(matrix, a + b) * (len(a) + len(b) if rule == "union" else 1)
+    return box_loss(matrix, a + b) * (len(a) + len(b) if rule == "union" else 1)
 
 
 def rounded_parts(matrix: Matrix, members: Records, promise: JustK) -> list[Records]:
@@ -310,10 +288,10 @@ def far_pair(matrix: Matrix, members: Records, rounds: int) -> tuple[int, int]:
     apart = -1.0
     for _ in range(rounds):
         others = [r for r in members if r != u]
-        far = min(others, key=lambda r: (-box_cost(matrix, [u, r]), r))
-        if box_cost(matrix, [u, far]) <= apart:
+        far = min(others, key=lambda r: (-box_loss(matrix, [u, r]), r))
+        if box_loss(matrix, [u, far]) <= apart:
             break
-        apart = box_cost(matrix, [u, far])
+        apart = box_loss(matrix, [u, far])
         u, v = far, u
     return v, u
 
@@ -322,12 +300,12 @@ def chosen_side(
     matrix: Matrix, sides: tuple[Records, Records], seeds: tuple[int, int], r: int, rule: str
 ) -> int:
     if rule == "seeds":
-        costs = [box_cost(matrix, [r, seed]) for seed in seeds]
+        costs = [box_loss(matrix, [r, seed]) for seed in seeds]
     else:
-        costs = [box_cost(matrix, [*side, r]) for side in sides]
+        costs = [box_loss(matrix, [*side, r]) for side in sides]
     if rule == "weighted":
         sizes = [len(side) for side in sides]
-        costs = [(sizes[s] + 1) * costs[s] - sizes[s] * box_cost(matrix, sides[s]) for s in (0, 1)]
+        costs = [(sizes[s] + 1) * costs[s] - sizes[s] * box_loss(matrix, sides[s]) for s in (0, 1)]
     return min((0, 1), key=lambda s: (costs[s], len(sides[s]), s))
 
 
@@ -341,7 +319,7 @@ def with_people(
         return None
     poor, rich = (sides[0], sides[1]) if short[0] else (sides[1], sides[0])
     before = list(poor)
-    for r in sorted(rich, key=lambda r: (box_cost(matrix, [*before, r]), r)):
+    for r in sorted(rich, key=lambda r: (box_loss(matrix, [*before, r]), r)):
         if people(matrix, poor) < k and people(matrix, [*poor, r]) > people(matrix, poor):
             poor.append(r)
             rich.remove(r)

@@ -1,6 +1,4 @@
-"""Plain twins of what re-publication does: slow, from the papers' words, sharing no code with the
-source.
-"""
+"""Plain twins of re-publication: slow, from the papers' words, sharing no code with the source."""
 
 import numpy as np
 
@@ -29,27 +27,30 @@ def crp_classes(points: np.ndarray, who: list[int], k: int, first: int) -> list[
     return labels
 
 
-def with_leftovers(points: np.ndarray, who: list[int], labels: list[int], k: int) -> list[int]:
-    """Step 8: the nearest mean of the classes as they were, while fewer than 2k - 1 people are in,
-    or the same one.
+def with_leftovers(who: list[int], labels: list[int], k: int, cost) -> list[int]:
+    """Step 8: whoever is left joins the class that costs least while fewer than 2k - 1 people are
+    in, or the same one. cost: of a record and a class, with its members as they are.
     """
     labels = list(labels)
-    count = max(labels) + 1
-    means = [
-        np.mean([points[i] for i in range(len(points)) if labels[i] == c], axis=0)
-        for c in range(count)
-    ]
     for i in [i for i, label in enumerate(labels) if label < 0]:
-        inside = [{who[j] for j, at in enumerate(labels) if at == c} for c in range(count)]
-        room = [c for c in range(count) if len(inside[c]) < 2 * k - 1 or who[i] in inside[c]]
-        labels[i] = min(room, key=lambda c: (float(((means[c] - points[i]) ** 2).sum()), c))
+        classes = [[j for j, at in enumerate(labels) if at == c] for c in range(max(labels) + 1)]
+        inside = [{who[j] for j in members} for members in classes]
+        room = [c for c, people in enumerate(inside) if len(people) < 2 * k - 1 or who[i] in people]
+        labels[i] = min(room, key=lambda c: (cost(i, c, classes[c]), c))
     return labels
 
 
-def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, costs) -> list[int]:
-    """Step 8, the variant: the class whose whole loss grows least. columns: (n, d) codes; costs: of
-    a code.
-    """
+def to_nearest_mean(points: np.ndarray, labels: list[int]):
+    """What step 8 asks for: how far a class is, by its mean before anybody joins."""
+    means = [
+        np.mean([points[i] for i, at in enumerate(labels) if at == c], axis=0)
+        for c in range(max(labels) + 1)
+    ]
+    return lambda i, c, _: float(((means[c] - points[i]) ** 2).sum())
+
+
+def of_added_loss(columns, costs):
+    """The variant: what a class loses more as a whole. columns: (n, d) codes; costs: of a code."""
 
     def loss(members: list[int]) -> float:
         spans = ([columns[i][j] for i in members] for j in range(len(costs)))
@@ -57,22 +58,11 @@ def with_leftovers_by_loss(columns, who: list[int], labels: list[int], k: int, c
             (max(s) - min(s)) * cost for s, cost in zip(spans, costs, strict=True)
         )
 
-    labels = list(labels)
-    for i in [i for i, label in enumerate(labels) if label < 0]:
-        classes = [[j for j, at in enumerate(labels) if at == c] for c in range(max(labels) + 1)]
-        room = [
-            c
-            for c, members in enumerate(classes)
-            if len({who[j] for j in members}) < 2 * k - 1 or who[i] in {who[j] for j in members}
-        ]
-        labels[i] = min(room, key=lambda c: (loss([*classes[c], i]) - loss(classes[c]), c))
-    return labels
+    return lambda i, _, members: loss([*members, i]) - loss(members)
 
 
 def cells(histories: list[dict[int, int]]) -> dict[tuple, set[int]]:
-    """Records by all the classes that they were ever in; a history is record -> class, absent ones
-    left out.
-    """
+    """Records by all classes that they were ever in; a history is record -> class."""
     whole_table = set().union(*histories)
     found: dict[tuple, set[int]] = {}
     for record in whole_table:
@@ -104,9 +94,7 @@ def mappings(first: list[tuple], second: list[tuple]):
 
 
 def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int) -> int:
-    """The most records that two classes can share in any mapping: |g1| - F at best, |g2| - C at
-    best.
-    """
+    """The most records that two classes share in any mapping: |g1| - F or |g2| - C at best."""
     return max(
         sum(row[0] == g1 and second[j][0] == g2 for row, j in zip(first, mapping, strict=True))
         for mapping in mappings(first, second)
@@ -114,16 +102,12 @@ def forward_and_cross(first: list[tuple], second: list[tuple], g1: int, g2: int)
 
 
 def backward(first: list[tuple], second: list[tuple], g2: int) -> int:
-    """The fewest records of a later class that are old in any mapping: no count of B may
-    exceed it.
-    """
+    """The fewest records of a later class that are old in any mapping; B counts no more."""
     return min(sum(second[j][0] == g2 for j in mapping) for mapping in mappings(first, second))
 
 
 def in_company(rounds: list[set[int]], k: int) -> set[int]:
-    """The greatest set of people of whom each has k in the set who were in all its rounds: the
-    union of all such sets, by trying every set.
-    """
+    """The union of all sets of people of whom each has k there who were in all its rounds."""
     best: set[int] = set()
     for bits in range(1 << len(rounds)):
         chosen = {i for i in range(len(rounds)) if bits >> i & 1}

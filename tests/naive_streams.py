@@ -24,9 +24,7 @@ class Costs:
 
 
 def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0, order=None):
-    """FADS function 1 before its leftovers: the cluster of each record, None where left over; ties
-    by `order`.
-    """
+    """FADS function 1: the cluster of each record, None where left over; ties by `order`."""
     left, labels, made = list(order or sorted(picks)), {}, 0
     who = lambda i: people[i] if len(people) else i  # noqa: E731
     for pick in picks:
@@ -45,16 +43,8 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0,
                 others = [i for i in among if who(i) not in {who(m) for m in members}]
                 members.append(min(others, key=lambda i: costs.of([*members, i])))
         else:
-            ranked = sorted(
-                (i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i])
-            )
-            seen = set()
-            for i in ranked:
-                if own_only or who(i) not in seen:
-                    seen.add(who(i))
-                    members.append(i)
-                if len(members) == k:
-                    break
+            near = (nearest_records if own_only else nearest_people)(pick, left, who, costs)
+            members += near[: k - 1]
             if len(members) < k:
                 break
         for i in members:
@@ -64,9 +54,14 @@ def condensed(costs, people, picks, k, neighbour="knn", own_only=False, reach=0,
     return [labels.get(i) for i in range(len(picks))], made
 
 
+def nearest_records(pick, left, who, costs):
+    """The records of other people, the nearest first."""
+    return sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
+
+
 def nearest_people(pick, left, who, costs):
     """The nearest record of every other person, the nearest first."""
-    ranked = sorted((i for i in left if who(i) != who(pick)), key=lambda i: costs.of([pick, i]))
+    ranked = nearest_records(pick, left, who, costs)
     return [i for at, i in enumerate(ranked) if who(i) not in {who(r) for r in ranked[:at]}]
 
 
@@ -126,17 +121,3 @@ def joined(costs, labels, count):
             )
             clusters[labels[i]].append(i)
     return labels
-
-
-def covering(values, boxes, losses, draws):
-    """The covering box of least loss of each record; ties by draw."""
-    found = []
-    for row, draw in zip(values, draws, strict=True):
-        fits = [
-            c
-            for c, box in enumerate(boxes)
-            if all(lo <= x <= hi for x, (lo, hi) in zip(row, box, strict=True))
-        ]
-        least = [c for c in fits if losses[c] == min(losses[f] for f in fits)]
-        found.append(least[int(draw * len(least))] if least else -1)
-    return found

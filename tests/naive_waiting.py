@@ -1,6 +1,4 @@
-"""Stream methods whose records leave one by one, in plain Python, records as lists of numbers; k
-alone is promised.
-"""
+"""Stream methods whose records leave one by one, in plain Python; k alone is promised."""
 
 from itertools import count, pairwise
 from math import ceil

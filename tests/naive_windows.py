@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from naive_streams import Costs, condensed, joined
+from naive_streams import Costs, condensed, joined, nearest_people
 from shoal.data.partition import Partition
 from shoal.data.stream import Arrivals
 from shoal.errors import InfeasibleError
@@ -25,9 +25,7 @@ def box(own, values, members):
 
 
 def least_covering(clusters, row, draw):
-    """The cluster of least loss that covers a record, of equals one by draw; None where there is
-    none.
-    """
+    """The cluster of least loss that covers a record, of equals one by draw; or None."""
     fits = [
         c
         for c in clusters
@@ -38,9 +36,7 @@ def least_covering(clusters, row, draw):
 
 
 def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed):
-    """What becomes of each record with neighbour=knn: (record, kind, members of its cluster), in
-    order of leaving.
-    """
+    """(record, kind, members of its cluster) of each record, in order of leaving; knn."""
     held, clusters, out, release = [], [], [], 0
     most = ceil(c0 * delta / k)
 
@@ -92,9 +88,7 @@ def fads(own, values, people, k, delta, tau, c0, strict_release, leftovers, seed
 
 
 def fads_tuple(own, values, people, k, delta, lifetime, seed):
-    """What becomes of each record: (record, kind, members of its cluster or None), in order of
-    leaving.
-    """
+    """(record, kind, members of its cluster or None) of each record, in order of leaving."""
     costs = Costs(own.scaled_positions(values), own.leaf(values), *own.costs)
     held, clusters, out = [], [], []
 
@@ -104,14 +98,8 @@ def fads_tuple(own, values, people, k, delta, lifetime, seed):
         clusters = [c for c in clusters if now - c["since"] <= lifetime]
         draw = np.random.default_rng([seed, 6, oldest]).random()
         used = least_covering(clusters, values[oldest], draw)
-        ranked = sorted(
-            (i for i in held if people[i] != people[oldest]),
-            key=lambda i: (costs.of([oldest, i]), i),
-        )
-        members = [oldest]
-        for i in ranked:
-            if len(members) < k and people[i] not in {people[m] for m in members}:
-                members.append(i)
+        near = nearest_people(oldest, held, people.__getitem__, costs)
+        members = [oldest, *near[: k - 1]]
         if len(members) < k:
             out.append((oldest, "reuse" if used else "suppress", used["members"] if used else None))
             held = held[1:]
@@ -136,9 +124,7 @@ def fads_tuple(own, values, people, k, delta, lifetime, seed):
 
 
 def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
-    """What becomes of each record: (record, kind, members of its cluster or None), in order of
-    leaving.
-    """
+    """(record, kind, members of its cluster or None) of each record, in order of leaving."""
     near, leaf = own.scaled_positions(values), own.leaf(values)
     costs = Costs(near, leaf, *own.costs)
     held, clusters, out, release = [], [], [], 0
@@ -236,9 +222,7 @@ def faanst(own, values, people, k, delta, tau, delay, rounds, keep, seed):
         return sorted((g for g in groups if g), key=min)
 
     def merged(groups):
-        """Groups that are too small merged with their nearest, by the repair that all methods
-        share.
-        """
+        """Groups too small merged with their nearest, by the repair that all methods share."""
         rest = sorted(i for g in groups for i in g)
         label = {i: c for c, g in enumerate(groups) for i in g}
         part = Arrivals(np.array(rest), values[rest], np.array([people[i] for i in rest]))

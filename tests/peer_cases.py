@@ -13,9 +13,7 @@ from shoal.protocols import Partitioner, Promises
 
 
 def hierarchy_of(nested: object) -> Hierarchy:
-    """A hierarchy from nested lists; whatever else stands in them is a leaf, numbered from the
-    left: `[[None, None], None]` has three.
-    """
+    """From nested lists; whatever else stands in them is a leaf: `[[None, None], None]` has 3."""
     paths: list[list[str]] = []
     inner = count()
 
@@ -43,9 +41,7 @@ trees = st.recursive(
 
 @st.composite
 def matrices(draw: st.DrawFn, people: bool | None = None, least: int = 1, most: int = 40) -> Matrix:
-    """Up to `most` records on up to four attributes, many of them equal; with repeated people or
-    not.
-    """
+    """Up to `most` records, four attributes, many equal; with repeated people or not."""
     n = draw(st.integers(least, most))
     ranges: list[float | Hierarchy] = []
     columns = []

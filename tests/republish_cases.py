@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -39,8 +40,12 @@ def wearers(n: int, seed: int, prefix: str | None = None) -> pl.DataFrame:
     )
 
 
-def policy(method: str = "crp", k: int = 4, **parameters) -> Policy:
-    return Policy.from_dict(POLICY).with_k(k).with_method(method, parameters)
+def policy(
+    method: str = "crp", k: int = 4, roles: dict[str, Any] | None = None, **parameters
+) -> Policy:
+    """roles: of columns that have another one, or other settings, and of further columns."""
+    content = content_of(POLICY["attributes"] | (roles or {}), k, seed=POLICY["seed"])
+    return Policy.from_dict(content).with_method(method, parameters)
 
 
 def append(

@@ -1,14 +1,11 @@
 """Panels of invented people who come again, and ledgers made of them, for tests."""
 
 import json
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from republish_cases import POLICY
-from shoal.connectors.ledger import DATA, Ledger
-from shoal.connectors.ledger.private import Identities, PanelState
+from shoal.connectors.ledger.private import PanelState
 from shoal.data.ledger_view import CARRIED, LIVE, LedgerView, Panel
 from shoal.data.partition import Matrix
 from shoal.ledgers.methods.sticky import Sticky
@@ -27,15 +24,6 @@ def policy(mode: str = "lockstep", k: int = 3, promises=(), **parameters) -> Pol
         content["attributes"]["beat"] = {"role": "drop"}
     content["promises"] += promises
     return Policy.from_dict(content).with_k(k).with_method("sticky", parameters)
-
-
-def shown(ledger: Path, release: int, names: dict[int, str]) -> dict[str, tuple[tuple, str]]:
-    """By person, the cells and the activity that the release shows. names: by token."""
-    frame = pl.read_csv(ledger / f"{release:04d}" / DATA, infer_schema=False)
-    people = Identities.read(Ledger.at(ledger).step_of(release)).subjects
-    cells = frame.select("age", "height", "sex").rows()
-    values = frame["activity"].to_list()
-    return {names[p]: (c, v) for p, c, v in zip(people.tolist(), cells, values, strict=True)}
 
 
 def simulated(

@@ -1,6 +1,4 @@
-"""Streams for tests: adversarial inputs, a run in memory, and a plain check of every rule of a
-trace.
-"""
+"""Streams for tests: adversarial inputs, a run in memory, a plain check of a trace."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+from sample_policies import content_of
 from shoal.policy.policy import Policy
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
@@ -19,26 +18,19 @@ QUASI = ("age", "pay", "town")
 
 
 def policy_of(
-    method="fads", k=3, more=(), missing="value", seed=0, subject=True, render=None, **parameters
+    method="fads", k=3, more=(), missing="value", seed=0, subject=True, **parameters
 ) -> Policy:
     attributes = {
-        "who": {"role": "subject" if subject else "drop"},
+        "who": "subject" if subject else "drop",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "pay": {"role": "quasi", "type": "number", "domain": [-5, 5], "weight": 2},
         "town": {"role": "quasi", "hierarchy": TREE},
-        "ill": {"role": "sensitive"},
-        "note": {"role": "plain"},
+        "ill": "sensitive",
+        "note": "plain",
     }
+    named = {"name": method, **parameters}
     return Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": attributes,
-            "promises": [{"model": "k-anonymity", "k": k}, *more],
-            "method": {"name": method, **parameters},
-            "missing": missing,
-            "seed": seed,
-            "render": render or {},
-        }
+        content_of(attributes, k, *more, method=named, missing=missing, seed=seed)
     )
 
 
@@ -246,18 +238,6 @@ def streams(draw):
     """Any of the adversarial inputs, of any small length."""
     kind = draw(st.sampled_from(sorted(ADVERSARIAL)))
     return ADVERSARIAL[kind](draw(st.integers(0, 90)))
-
-
-class OnlyK:
-    """Promises of a stream where k is all that is asked."""
-
-    needs_more_than_k = False
-
-    def __init__(self, k):
-        self.k = k
-
-    def may_join(self, records, clusters):
-        return np.ones(len(records), dtype=bool)
 
 
 @st.composite

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 import shoal
 from shoal.data.partition import Matrix
 from shoal.policy import registry
-from shoal.protocols import Partitioner, Promises
-from shoal.testing import check_partitioner, small_matrices
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.protocols import Partitioner
+from shoal.testing import check_partitioner, promises_on, small_matrices
 from strategies import policies_with_tables
 from thorough import comparators_long, examples, in_turn, long_where
 
@@ -45,9 +46,6 @@ def test_battery(variant):
 @settings(max_examples=examples(10, 50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):
-    """A policy and table of any kind end in a release that an audit with the original finds
-    faultless, or in none.
-    """
     content, frame = data.draw(policies_with_tables())
     check_release(frame, shoal.Policy.from_dict(content | {"method": {"name": method.name}}))
 
@@ -68,16 +66,7 @@ def check_release(frame, policy: shoal.Policy) -> None:
 @pytest.mark.parametrize("name", comparators_long(sorted(m.name for m in METHODS)))
 def test_many_equal_records_are_no_trap(name):
     matrix = Matrix.from_columns(np.zeros((20_000, 3), dtype=np.int32), [1.0, 1.0, 0.0])
-
-    class JustK(Promises):
-        k, needs_more_than_k = 10, False
-
-        def holds(self, labels, count, quasi=None, population=None):
-            return np.bincount(labels[labels >= 0], minlength=count) >= 10
-
-    partition = (
-        registry.methods()[name]
-        .implementation()
-        .partition(matrix, JustK(), np.random.default_rng(0))
-    )
+    method = registry.methods()[name].implementation()
+    promises = promises_on(matrix, KAnonymity(10))
+    partition = method.partition(matrix, promises, np.random.default_rng(0))
     assert partition.sizes().min() >= 10

@@ -49,9 +49,6 @@ def test_battery(variant):
 @settings(max_examples=examples(20, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):
-    """A policy and table of any kind end in a release that an audit with the original finds
-    faultless, or in none.
-    """
     content, frame = data.draw(policies_with_tables())
     content = without_means(content)
     settings = {"name": method.name}

@@ -104,9 +104,7 @@ def test_records_with_missing_cells_are_suppressed_where_the_policy_says_so(meth
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_attribute_of_thousands_of_values_is_published_as_its_lowest_nodes(method):
-    """3,000 towns in 60 regions: every cell is the town, its region or everything, and covers the
-    truth.
-    """
+    """3,000 towns in 60 regions: a cell is the town, its region or everything."""
     policy = policy_of(method, delta=50)
     regions = {f"r{r}": [f"t{t}" for t in range(50 * r, 50 * r + 50)] for r in range(60)}
     content = policy.model.model_dump(exclude_unset=True)
@@ -146,9 +144,7 @@ TICKING = [m for m in METHODS if "tick" in {p.name for p in registry.methods()[m
     ("method", "_", "case"), [case for case in cases(4, 0) if case.values[0] in TICKING], ids=str
 )
 def test_with_ticks_records_leave_on_ticks_together_and_none_later_than_without(method, _, case):
-    """Every 7 records one release of all that is decided; only the end of the stream comes in
-    between.
-    """
+    """Every 7 records one release of all that is decided, and one at the end of the stream."""
     frame = ADVERSARIAL[case](100)
     policy = policy_of(method, delta=20, tick=7)
     found = run(policy, frame)
@@ -195,9 +191,7 @@ def test_the_order_within_a_release_tells_nothing_of_arrival(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_snapped_intervals_end_on_the_public_grid_and_cover_the_truth(method):
-    """With snap=10 an age in [0, 100] ends on tens, a pay in [-5, 5] on whole numbers, unless all
-    agree on a value.
-    """
+    """With snap=10 ages end on tens, pays on whole numbers, unless all agree on a value."""
     frame = stream_of(120, people=120)
     found = run(policy_of(method, delta=40, snap=10), frame)
     spans = {"age": 10, "pay": 1}

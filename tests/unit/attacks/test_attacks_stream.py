@@ -26,8 +26,8 @@ def shop(folder, shoal):
     return folder
 
 
-def section(name="c.json"):
-    return json.loads(Path(name).read_text())["attacks"]
+def section():
+    return json.loads(Path("c.json").read_text())["attacks"]
 
 
 def test_a_stream_is_attacked_by_its_trace(shop, shoal):

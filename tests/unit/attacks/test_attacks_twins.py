@@ -34,7 +34,6 @@ from shoal.data.attack_scene import (
     Trial,
 )
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.privacy.reidentification import individual_risk
 
 AXES = (6, 4)
 
@@ -181,11 +180,11 @@ def rows_of(scene, labels=None):
     return list(zip(persons, classes, values, strict=True))
 
 
-def with_earlier(scene, labels, how="order"):
+def with_earlier(scene, labels):
     """The scene beside another release of the same rows."""
     rows = ShownRows(labels, scene.release.persons, {"s": scene.people.values["s"]})
     unchanged = np.ones(len(labels), dtype=bool)
-    earlier = EarlierRelease(rows, labels, unchanged, None, how)
+    earlier = EarlierRelease(rows, labels, unchanged, None, "order")
     return replace(scene, earlier=(*scene.earlier, earlier))
 
 
@@ -235,12 +234,6 @@ def test_a_population_fits_as_its_twin(case, crowd):
     shares = [size / fits for fits, size in zip(expected, sizes, strict=True)]
     assert found["journalist_max"]["share"] == pytest.approx(1 / min(expected))
     assert found["marketer"]["share"] == pytest.approx(sum(shares) / sum(sizes))
-
-
-@given(st.integers(1, 30), st.sampled_from([0.2, 0.5, 0.9, 1.0]))
-def test_the_expected_inverse_is_the_sum_of_its_terms(people, fraction):
-    found = individual_risk(np.array([people]), np.array([people / fraction]))[0]
-    assert found == pytest.approx(naive.expected_inverse(people, fraction), rel=1e-6)
 
 
 @given(scenes())

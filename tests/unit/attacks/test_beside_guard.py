@@ -32,20 +32,21 @@ NONE = np.zeros(0, dtype=np.int64)
 WIDE = with_k(HOSPITAL, 8)
 
 
-def published(seed, strict=False, asked=SALES, ids=range(90), n=70, again=0):
+def published(seed, strict=False, asked=SALES, again=0):
     """A hospital of wide classes, and a shop beside it. again: patients with two records."""
-    hospital, shop = people(n, seed, ids)
-    later = people(n, seed + 50, ids)[0].filter(pl.col("person").is_in([*hospital["person"]]))
+    hospital, shop = people(70, seed, range(90))
+    is_here = pl.col("person").is_in([*hospital["person"]])
+    later = people(70, seed + 50, range(90))[0].filter(is_here)
     out = out_of(pl.concat([hospital, later[:again]]), WIDE)
     return out, (shoal.publish(shop, asked, others=others_of(out, strict=strict)), asked, shop)
 
 
-def shown(release, data, name, quasi, asked):
+def shown(shop):
     """The classes of people who are in one: withheld rows show the mark everywhere."""
-    rows = data.with_columns(pl.Series(name, release[2][name]))
-    sensitive = [a for a, b in asked["attributes"].items() if b["role"] == "sensitive"]
-    kept = rows.filter(~pl.all_horizontal(pl.col([*quasi, *sensitive]).cast(pl.String) == "*"))
-    return classes(kept, kept[name], quasi)
+    release, _, original = shop
+    rows = release.data.with_columns(original["customer"])
+    kept = rows.filter(~pl.all_horizontal(pl.col([*S_QUASI, "diagnosis"]).cast(pl.String) == "*"))
+    return classes(kept, kept["customer"], S_QUASI)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -54,10 +55,7 @@ def test_an_aligned_release_passes_the_joint_audit_and_a_plain_one(seed):
     release = shop[0]
     found = together(hospital, (release.data, SALES, shop[2]))
     assert found["holds"]
-    both = [
-        classes(hospital[0], hospital[2]["person"], H_QUASI),
-        shown(shop, release.data, "customer", S_QUASI, SALES),
-    ]
+    both = [classes(hospital[0], hospital[2]["person"], H_QUASI), shown(shop)]
     plain = expected(both, 3)
     stated = release.certificate["beside"]
     assert plain["below_k"] == 0
@@ -72,7 +70,7 @@ def test_an_aligned_release_passes_the_joint_audit_and_a_plain_one(seed):
 def test_strict_leaves_nobody_missing_among_fewer_than_k(seed, again):
     hospital, shop = published(seed, strict=True, again=again)
     old = classes(hospital[0], hospital[2]["person"], H_QUASI)
-    new = shown(shop, shop[0].data, "customer", S_QUASI, SALES)
+    new = shown(shop)
     for members in naive.members([old]).values():
         absent = members - new.keys()
         assert members <= absent or len(absent) == 0 or len(absent) >= 3
@@ -216,11 +214,12 @@ def test_no_k_is_said_to_hold_that_is_counted_without_the_withheld(attacker):
     assert "nearest" not in str(refused.value)
 
 
-def test_nothing_is_published_where_no_old_class_has_k_people_left():
-    hospital, shop = people(60, 1, range(60))
+@pytest.mark.parametrize(("attacker", "k"), [("presence", 20), ("own", 52)])
+def test_nothing_is_published_where_k_people_are_left_of_no_old_class(attacker, k):
+    hospital, shop = people(60, 1, range(60))  # everybody is in both
     out = out_of(hospital)
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
-        shoal.publish(shop, with_k(SALES, 20), others=others_of(out))
+        shoal.publish(shop, with_k(SALES, k), others=others_of(out, attacker=attacker))
 
 
 @pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])

@@ -75,9 +75,7 @@ def test_classes_and_absences_of_all_fusions_leave_k_people(seed, k, rule):
 
 
 def test_a_worked_example():
-    """k = 2: of atom {a, b, c} c is absent alone, so a and b are withheld; {d, e} may be told from
-    each other by nothing; f and g are new.
-    """
+    """k = 2: of {a, b, c} c is absent alone, so a, b are withheld; {d, e} stay; f, g are new."""
     past = PastFusions("x", 1, np.array([0, 3, 2]), {"a": 1, "b": 1, "c": 1, "d": 2, "e": 2})
     recalled = Recalled.of(past, list("abdefg"), 2)
     assert recalled.published.tolist() == [False, False, True, True, True, True]

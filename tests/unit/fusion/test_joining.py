@@ -1,6 +1,4 @@
-"""Joining ids: the plain intersection, in an order that says nothing, and no point of a stranger's
-group.
-"""
+"""Joining ids: the plain intersection in an order that says nothing; no stranger's point."""
 
 import re
 import unicodedata
@@ -35,11 +33,6 @@ def normalized(identity: str) -> str:
 
 def ids_of(cells: list[str]) -> list[str]:
     return checked_ids(pl.Series("id", cells, dtype=pl.String), "bank", ["*"]).to_list()
-
-
-def test_the_mark_for_no_value_is_nobodys_id():
-    with pytest.raises(InputError, match="column 'id' names nobody in 2 records"):
-        ids_of(["p1", "\uff0a ", "p2", ""])
 
 
 def joined(tables: list[list[str]], keyed: bool = False) -> list[list[str]]:
@@ -118,6 +111,7 @@ def test_ids_are_compared_in_the_compatibility_form_of_unicode(cells):
     [
         (["a", "b", "a"], "repeats 1"),
         (["a", " ", "b"], "names nobody in 1"),
+        (["p1", "\uff0a ", "p2", ""], "column 'id' names nobody in 2 records"),
         (["x", " x"], "repeats"),
     ],
 )

@@ -5,13 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive_republication import crp_classes, with_leftovers, with_leftovers_by_loss
+from naive_republication import crp_classes, of_added_loss, to_nearest_mean, with_leftovers
 from shoal.data.ledger_view import LedgerView
 from shoal.data.partition import Matrix
 from shoal.errors import InfeasibleError
-from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods.crp import Crp
-from shoal.ledgers.methods.crp import with_leftovers as joined_by
 from shoal.testing import OnlyK, small_matrices
 
 
@@ -21,46 +19,31 @@ def increments(draw):
     points = np.array(
         draw(st.lists(st.lists(st.integers(0, 6), min_size=d, max_size=d), min_size=n, max_size=n))
     )
-    who = list(range(n))
+    who = None
     if draw(st.booleans()):
-        who = draw(st.lists(st.integers(0, n // 2), min_size=n, max_size=n))
-    who = np.unique(who, return_inverse=True)[1].astype(np.int32)
-    return points.astype(float), who, draw(st.integers(2, 5)), draw(st.integers(0, n - 1))
+        named = draw(st.lists(st.integers(0, n), min_size=n, max_size=n))
+        who = np.unique(named, return_inverse=True)[1].astype(np.int32)
+    return points.astype(float), who, draw(st.integers(2, 5))
 
 
-@given(increments())
-def test_classes_are_those_of_the_papers_steps(drawn):
-    points, who, k, first = drawn
-    kernel = farthest_first.around_far_centres(np.ascontiguousarray(points.T), who, k, first)
-    assert kernel.tolist() == crp_classes(points, who.tolist(), k, first)
-
-
-@given(increments())
-def test_people_with_one_record_need_not_be_named(drawn):
-    points, _, k, first = drawn
-    numbered, nobody = np.arange(len(points), dtype=np.int32), np.zeros(0, dtype=np.int32)
-    columns = np.ascontiguousarray(points.T)
-    named = farthest_first.around_far_centres(columns, numbered, k, first)
-    assert named.tolist() == farthest_first.around_far_centres(columns, nobody, k, first).tolist()
-
-
-@given(increments(), st.booleans())
-def test_leftovers_join_the_nearest_class_with_room(drawn, is_named):
-    points, who, k, first = drawn
-    who = who if is_named else np.arange(len(points), dtype=np.int32)
-    labels = crp_classes(points, who.tolist(), k, first)
+@given(increments(), st.sampled_from(["nearest-mean", "least-loss"]))
+def test_classes_are_those_of_the_papers_steps(drawn, leftovers):
+    """Also where everybody has one record, so that nobody need be named."""
+    points, who, k = drawn
+    # a quarter is exact, so ties are
+    matrix = Matrix.from_columns(points, [4.0] * points.shape[1], subjects=who)
+    people = list(range(len(points))) if who is None else who.tolist()
+    labels = crp_classes(points, people, k, 0)
     if max(labels) < 0:
         return
-    # a quarter is exact, so ties are
-    subjects, people = who if is_named else None, who.tolist()
-    matrix = Matrix.from_columns(points, [4.0] * points.shape[1], subjects=subjects)
-    columns, given = np.ascontiguousarray(points.T), np.array(labels, dtype=np.int32)
-    codes, scale = matrix.codes.tolist(), matrix.scale.tolist()
-    for rule, wanted in (
-        ("nearest-mean", with_leftovers(points, people, labels, k)),
-        ("least-loss", with_leftovers_by_loss(codes, people, labels, k, scale)),
-    ):
-        assert joined_by(matrix, columns, given.copy(), k, rule).tolist() == wanted
+    cost = {
+        "nearest-mean": to_nearest_mean(points, labels),
+        "least-loss": of_added_loss(matrix.codes.tolist(), matrix.scale.tolist()),
+    }[leftovers]
+    wanted = with_leftovers(people, labels, k, cost)
+    method, rng = Crp(first="first", leftovers=leftovers), np.random.default_rng(0)
+    placed = method.publish(matrix, LedgerView(), OnlyK(matrix, k), rng)
+    assert placed.labels.tolist() == wanted
 
 
 @given(

@@ -70,9 +70,7 @@ def test_a_class_takes_at_least_k_newcomers_or_none(seed, k):
 
 
 def test_every_published_box_covers_the_one_before(tmp_path):
-    """Read from the files: every row comes again, with the same rest and cells that cover the
-    earlier ones.
-    """
+    """In the files, every row comes again, with cells that cover the earlier ones."""
     ledger, asked = tmp_path / "L", policy("k-pprp")
     first = wearers(60, 1).with_columns(beat=pl.int_range(60))
     second = wearers(60, 2).with_columns(beat=pl.int_range(100, 160))

@@ -36,13 +36,18 @@ def place(folder):
     return folder
 
 
-def run(*statements: str, path: str = "out.db"):
-    with closing(sqlite3.connect(path)) as connection, connection:
+def run(*statements: str):
+    with closing(sqlite3.connect("out.db")) as connection, connection:
         return [connection.execute(statement).fetchall() for statement in statements]
 
 
 def grow(seed: int, asked=None, output: str | None = OUT, ledger: str = "L", **options):
     return append(Path.cwd() / ledger, wearers(N, seed), asked, output=output, **options)
+
+
+def assert_refused(error: type[Exception], said: str, seed: int, **options) -> None:
+    with pytest.raises(error, match=said):
+        grow(seed, **options)
 
 
 def grow_twice() -> None:
@@ -96,9 +101,7 @@ def assert_in_step(output: str = OUT) -> None:
 def test_a_table_holds_what_the_ledger_holds_release_by_release(method, shoal):
     """Increments lie behind one another; of methods for whole tables the last release counts."""
     people, leaks = wearers(N, 1), method == "static-2"
-    plain = "drop" if method == "m-invariance" else "plain"
-    attributes = {**POLICY["attributes"], "beat": {"role": plain}}
-    asked = Policy.from_dict({**POLICY, "attributes": attributes}).with_method(method, {})
+    asked = policy(method, roles={"beat": "drop" if method == "m-invariance" else "plain"})
     append(Path("L").absolute(), people, asked, output=OUT, allow_leaks=leaks)
     others = people.with_columns(pl.col("age") + 1) if method == "sticky" else wearers(N, 2)
     append(Path("L").absolute(), others, asked, output=OUT, allow_leaks=leaks)
@@ -169,11 +172,9 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
 def test_a_dropped_table_is_written_anew_from_the_ledger_as_the_refusals_say():
     grow_twice()
     run("DROP TABLE releases")
-    with pytest.raises(LedgerError, match=r"the table is missing.* or .* delete its lines in 'sho"):
-        grow(3)
+    assert_refused(LedgerError, r"the table is missing.* or .* delete its lines in 'sho", 3)
     Path("L.private/table.json").unlink()
-    with pytest.raises(InputError, match="is gone, but 'shoal_releases' still lists it; delete"):
-        grow(3)
+    assert_refused(InputError, "is gone, but 'shoal_releases' still lists it; delete", 3)
     run("DELETE FROM shoal_releases WHERE name = 'releases'")
     assert grow(3).caught_up == 2
     assert_in_step()
@@ -193,7 +194,7 @@ def test_an_increment_is_read_from_a_table_and_published_into_another(shoal):
     assert (same.status, "is the input; name another table" in same.err) == (2, True)
 
 
-def test_records_that_wait_leave_the_table_as_it_is(shoal):
+def test_records_that_wait_leave_the_table_as_it_is():
     done = append(Path("L").absolute(), wearers(2, 1), output=OUT)
     assert (done.release, Path("out.db").exists()) == (None, False)
     append(Path("L").absolute(), wearers(2, 2), output=OUT)
@@ -265,9 +266,7 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
 def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end(
     monkeypatch, method, first
 ):
-    """The process dies before or behind every file operation and statement; then comes another
-    increment, or the same one again.
-    """
+    """Before or behind every operation; then comes another increment, or the same one again."""
     asked = policy(method)
     if not first:
         grow(1, asked)
@@ -308,11 +307,9 @@ def test_a_commit_that_the_database_refuses_is_made_good_by_the_same_increment(m
         raise DatabaseRefusal("has no room left; free some space")
 
     monkeypatch.setattr(SqliteSession, "commit", refused)
-    with pytest.raises(InputError, match=r"0002 is in the ledger, but perhaps not.*no room left"):
-        grow(2)
+    assert_refused(InputError, r"0002 is in the ledger, but perhaps not.*no room left", 2)
     monkeypatch.setattr(SqliteSession, "commit", real)
-    with pytest.raises(InputError, match="name it with -o"):
-        grow(3, output=None)
+    assert_refused(InputError, "name it with -o", 3, output=None)
     save("behind")
     done = grow(2)
     assert (done.repeated, done.release, done.caught_up) == (True, 2, 1)
@@ -333,8 +330,7 @@ def test_a_first_release_that_the_disk_refused_binds_the_ledger_to_nothing(monke
         patched.setattr(
             Ledger, "commit", lambda *a, **o: (_ for _ in ()).throw(OSError(28, "full"))
         )
-        with pytest.raises(InputError, match="full"):
-            grow(1)
+        assert_refused(InputError, "full", 1)
     assert not Path("out.db").exists()
     assert grow(1, output=follows).release == 1
     if follows is None:
@@ -352,8 +348,7 @@ def test_somebody_who_adds_a_row_behind_the_check_is_found_before_the_commit(mon
         return real(*arguments)
 
     monkeypatch.setattr(release_tables, "putting", late)
-    with pytest.raises(InputError, match="somebody else wrote into it meanwhile"):
-        grow(2)
+    assert_refused(InputError, "somebody else wrote into it meanwhile", 2)
     assert Ledger.at("L").releases() == [1]
 
 
@@ -388,8 +383,7 @@ def test_an_older_copy_of_the_database_or_of_the_ledger_is_refused():
     for older in range(3):
         restore(f"at{older}", "out.db")
         for increment in (3, 4):
-            with pytest.raises(LedgerError, match="the database is an older copy"):
-                grow(increment)
+            assert_refused(LedgerError, "the database is an older copy", increment)
         restore("at3", *PARTS)
         restore(f"at{older}", "L", "L.private")
         said = "is in the table and not in the ledger" if older else "is there already"
@@ -407,8 +401,7 @@ def test_two_copies_of_a_ledger_do_not_take_turns():
     for part in ("L", "L.private"):
         shutil.copytree(part, part.replace("L", "M"))
     grow(2)
-    with pytest.raises(LedgerError, match="is in the table and not in the ledger"):
-        grow(3, ledger="M")
+    assert_refused(LedgerError, "is in the table and not in the ledger", 3, ledger="M")
     grow(3, output=OUT)
     assert_in_step()
     # one that continued elsewhere
@@ -416,8 +409,7 @@ def test_two_copies_of_a_ledger_do_not_take_turns():
     shutil.rmtree("M.private")
     restore_note = Path("L.private/table.json").read_bytes()
     Path("L.private/table.json").unlink()
-    with pytest.raises(InputError, match="is there already"):
-        grow(4)
+    assert_refused(InputError, "is there already", 4)
     Path("L.private/table.json").write_bytes(restore_note)
     grow(4)
     assert_in_step()
@@ -449,7 +441,7 @@ CHANGES = {
 }
 
 
-def test_what_is_not_as_the_ledger_left_it_is_refused(shoal):
+def test_what_is_not_as_the_ledger_left_it_is_refused():
     grow_twice()
     save("whole")
     for name, change in CHANGES.items():
@@ -501,16 +493,13 @@ def test_a_list_whose_newest_release_begins_nowhere_is_read_without_an_internal_
 
 def test_a_table_of_somebody_else_is_refused(shoal):
     run("CREATE TABLE releases (a)")
-    with pytest.raises(InputError, match="is there already"):
-        grow(1)
+    assert_refused(InputError, "is there already", 1)
     assert not Path("L").exists()
     Path("out.db").unlink()
     grow(1, ledger="M")
-    with pytest.raises(InputError, match="is there already"):
-        grow(1)
+    assert_refused(InputError, "is there already", 1)
     grow(1, output="sqlite:///out.db?table=ours")
-    with pytest.raises(LedgerError, match="the table holds another one than the ledger"):
-        grow(2)
+    assert_refused(LedgerError, "the table holds another one than the ledger", 2)
     grow(2, output="sqlite:///out.db?table=ours")
     assert_in_step("sqlite:///out.db?table=ours")
     for address, said in (
@@ -521,8 +510,7 @@ def test_a_table_of_somebody_else_is_refused(shoal):
         ("sqlite:///K/out.db?table=t", "lies in the ledger"),
         ("sqlite:///K.private/out.db?table=t", "lies in the ledger"),
     ):
-        with pytest.raises(InputError, match=said):
-            grow(5, ledger="K", output=address)
+        assert_refused(InputError, said, 5, ledger="K", output=address)
         assert not Path("K").exists()
     shoal("publish", "increment.csv", "-p", "p.json", "-o", OUT, "--replace", status=2)
 
@@ -559,8 +547,7 @@ TRIGGERS = {
 def test_a_trigger_that_changes_a_release_is_found_before_the_commit(trigger):
     grow(1)
     run(f"CREATE TRIGGER t {trigger}")
-    with pytest.raises(InputError, match="remove the trigger or rule"):
-        grow(2)
+    assert_refused(InputError, "remove the trigger or rule", 2)
     assert Ledger.at("L").releases() == [1]
     run("DROP TRIGGER t")
     grow(2)
@@ -569,15 +556,13 @@ def test_a_trigger_that_changes_a_release_is_found_before_the_commit(trigger):
 
 def test_a_ledger_with_a_table_takes_no_release_without_it(shoal):
     grow(1)
-    with pytest.raises(InputError, match="its releases go into a table, too; name it with -o"):
-        grow(2, output=None)
+    assert_refused(InputError, "its releases go into a table, too; name it with -o", 2, output=None)
     note = Path("L.private/table.json")
     assert Ledger.at("L").verify() == []
     for damaged in (note.read_text().replace("out.db", "own.db"), "{"):
         note.write_text(damaged)
         assert Ledger.at("L").verify() == ["table.json: was changed"]
-    with pytest.raises(LedgerError, match=r"the note about its table is damaged|table\.json"):
-        grow(2)
+    assert_refused(LedgerError, r"the note about its table is damaged|table\.json", 2)
     asked = shoal(
         *("republish", "increment.csv", "-p", "p.json", "--ledger", "K", "--what-if", "-o", OUT)
     )
@@ -587,8 +572,7 @@ def test_a_ledger_with_a_table_takes_no_release_without_it(shoal):
 def test_a_database_that_is_lost_is_written_anew_once_its_note_is_removed():
     grow_twice()
     Path("out.db").unlink()
-    with pytest.raises(LedgerError, match="the database is an older copy"):
-        grow(3)
+    assert_refused(LedgerError, "the database is an older copy", 3)
     Path("L.private/table.json").unlink()
     assert grow(3, output="sqlite:///new.db?table=releases").caught_up == 2
     assert_in_step("sqlite:///new.db?table=releases")

@@ -53,9 +53,7 @@ def begun(folder: Path, n: int, **more) -> tuple[Path, pl.DataFrame]:
 
 
 def by_class(ledger: Path, release: int) -> tuple[dict[tuple, Counter], dict[int, tuple]]:
-    """The values that each published class shows, and the class of each real record; nothing of
-    Shoal's audit.
-    """
+    """What each class shows, and the class of each real record; nothing of Shoal's audit."""
     frame = pl.read_csv(ledger / f"{release:04d}" / "data.csv", infer_schema=False)
     shown: dict[tuple, Counter] = {}
     for row in frame.to_dicts():

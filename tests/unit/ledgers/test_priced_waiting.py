@@ -16,55 +16,37 @@ from sticky_cases import policy as again
 QUICK = {"waiting": "priced", "price": 0.0001, "deadline": 2}
 
 
-def due(codes, labels, waited=None, arrivals=10.0, price=0.005, deadline=6, subjects=None):
-    """Of records of one quasi-identifier between 0 and 100."""
-    matrix = Matrix.from_columns(np.array(codes)[:, None], [100.0], subjects)
-    view = LedgerView(
-        waited=np.array([0] * len(codes) if waited is None else waited), arrivals=arrivals
-    )
-    partition = Partition.of(np.array(labels, dtype=np.int32))
-    return is_due(matrix, partition, view, price, deadline).tolist()
-
-
-# Ten wait and ten come: on one quasi-identifier a class loses half as much then
-
-
-def test_a_class_is_published_if_waiting_saves_no_more_than_the_price():
-    codes, labels = [0, 0, 0, 0, 8, 50, 50, 50, 50, 60], [0] * 5 + [1] * 5
-    assert due(codes, labels, price=0.0399) == [False, False]
-    assert due(codes, labels, price=0.0401) == [True, False]
-    assert due(codes, labels, price=0.0501) == [True, True]
-
-
-def test_a_class_is_published_if_somebody_in_it_waited_to_the_deadline():
-    codes, labels = [0, 90] * 2 + [0, 90] * 2, [0] * 4 + [1] * 4
-    assert due(codes, labels, waited=[0] * 6 + [5, 0], deadline=5) == [False, True]
-
-
 def test_classes_that_share_people_go_together():
     """Else one of them would be published later as somebody who was published before."""
-    codes, labels = [1, 1, 0, 90, 0, 90], [0, 0, 1, 1, 2, 2]
-    alone = due(codes, labels, subjects=[0, 1, 2, 3, 4, 5])
-    assert alone == [True, False, False]
-    assert due(codes, labels, subjects=[0, 1, 1, 2, 3, 4]) == [False, False, False]
-    assert due(codes, labels, waited=[9] + [0] * 5, subjects=[0, 1, 1, 2, 2, 3]) == [True] * 3
+    codes, partition = np.array([[1], [1], [0], [90], [0], [90]]), Partition.of(np.arange(6) // 2)
+
+    def due(subjects, waited=0):
+        view = LedgerView(waited=np.array([waited, 0, 0, 0, 0, 0]), arrivals=10.0)
+        matrix = Matrix.from_columns(codes, [100.0], subjects)
+        return is_due(matrix, partition, view, 0.005, 6).tolist()
+
+    assert due([0, 1, 2, 3, 4, 5]) == [True, False, False]
+    assert due([0, 1, 1, 2, 3, 4]) == [False, False, False]
+    assert due([0, 1, 1, 2, 2, 3], waited=9) == [True] * 3
 
 
-@given(st.integers(0, 1 << 30))
-def test_the_rule_is_the_one_in_words(seed):
+@given(st.integers(0, 1 << 30), st.sampled_from([0.0, 0.02, 0.1]), st.integers(0, 9))
+def test_a_class_is_published_if_waiting_saves_too_little_or_somebody_waited_to_the_deadline(
+    seed, price, deadline
+):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 20)), int(rng.integers(1, 4))
     codes, labels = rng.integers(0, 100, (n, d)), rng.integers(0, 3, n)
     waited, e = rng.integers(0, 9, n), float(rng.integers(1, 30))
     partition = Partition.of(labels.astype(np.int32))
     matrix = Matrix.from_columns(codes, [100.0] * d)
-    found = is_due(matrix, partition, LedgerView(waited=waited, arrivals=e), 0.1, 6)
+    found = is_due(matrix, partition, LedgerView(waited=waited, arrivals=e), price, deadline)
     for c in range(partition.count):
         own = [i for i in range(n) if partition.labels[i] == c]
         spans = [max(codes[own, j]) - min(codes[own, j]) for j in range(d)]
         loss = sum(spans) / 100 / d
         later = loss * ((n + e) / n) ** (-1 / d)
-        assert found[c] == (loss - later <= 0.1 or max(waited[own]) >= 6)
+        assert found[c] == (loss - later <= price or max(waited[own]) >= deadline)
 
 
 # A class loses c * (w / w0) ** (-1 / d) once w records wait; each increment of waiting has a price

@@ -1,23 +1,26 @@
-"""What `sticky` would have published of a series of increments, by its settings."""
+"""What would be published by other methods, and by other settings of `sticky`."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal
-from republish_cases import append, wearers
+from republish_cases import POLICY, append, wearers
+from shoal.data.certificate import Certificate
+from shoal.ledgers import what_if
 from sticky_cases import policy
 
 
-def months(count: int = 4, n: int = 40, share: float = 0.85) -> list[pl.DataFrame]:
+def months() -> list[pl.DataFrame]:
     rng = np.random.default_rng(3)
     return [
-        wearers(n, 1)
-        .with_columns(age=pl.Series(rng.integers(15, 80, n)))
-        .filter(pl.Series(rng.random(n) < share))
-        for _ in range(count)
+        wearers(40, 1)
+        .with_columns(age=pl.Series(rng.integers(15, 80, 40)))
+        .filter(pl.Series(rng.random(40) < 0.85))
+        for _ in range(4)
     ]
 
 
@@ -83,3 +86,35 @@ def test_without_a_sensitive_column_groups_are_rehearsed_in_step():
     found = shoal.rehearse(months(), shoal.Policy.from_dict(asked))
     assert {one.mode for one in found} == {"lockstep"}
     assert any(one.published for one in found)
+
+
+# What if: whatever would not be published says why
+
+STICKY = {**POLICY, "method": {"name": "sticky"}}
+
+
+@pytest.fixture
+def ledger(folder):
+    shoal.republish(wearers(60, 1), STICKY, "L")
+    return "L"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_every_method_that_publishes_nothing_says_why(ledger, rows):
+    found = what_if.what_if(wearers(60, 2).head(rows), STICKY, ledger)
+    assert {one.method for one in found if not one.told and one.outcome != "published"} == set()
+
+
+def test_a_release_that_would_break_a_promise_names_it(ledger, monkeypatch):
+    audited = what_if.write_and_audit
+
+    def broken(*given):
+        done = audited(*given)
+        promises = [{**p, "holds": False} for p in done.certificate["promises"]]
+        return replace(done, certificate=Certificate({**done.certificate, "promises": promises}))
+
+    monkeypatch.setattr(what_if, "write_and_audit", broken)
+    found = what_if.what_if(wearers(60, 2), STICKY, ledger)
+    (sticky,) = [one for one in found if one.method == "sticky"]
+    assert sticky.outcome == "withheld"
+    assert "promise 'k-anonymity' does not hold on the release" in sticky.told[0]

@@ -1,6 +1,4 @@
-"""t-closeness in a ledger: compared with the release by itself, or with the whole published table
-as of it.
-"""
+"""t-closeness in a ledger: compared with the release, or with the whole table as of it."""
 
 from pathlib import Path
 
@@ -32,9 +30,7 @@ def doing(n: int, seed: int, *activities: str) -> pl.DataFrame:
 
 
 def farthest(ledger: Path, release: int, name: str, ordered: bool) -> float:
-    """From the published files alone: the greatest distance of a class of an increment from the
-    table as of it.
-    """
+    """In the files, the greatest distance of an increment's class from the table as of it."""
     parts = [pl.read_csv(ledger / f"{r:04d}" / "data.csv") for r in range(1, release + 1)]
     values = sorted(set(pl.concat(parts)[name]))
 
@@ -155,9 +151,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_nothing_is_compared_with_a_table_that_was_changed(tmp_path, damage):
-    """A third from the true table, as more walk than sit; a sixth from one in which the first 20
-    walk, too.
-    """
+    """A third from the true table; a sixth from one in which the first 20 walk, too."""
     ledger, policy = tmp_path / "L", asked(0.3, "table")
     for seed in (1, 2):
         append(ledger, doing(40, seed, "walk", "sit"), policy)

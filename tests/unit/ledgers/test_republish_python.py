@@ -48,9 +48,7 @@ def test_the_same_frame_is_not_published_twice(tmp_path):
 
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 1)])
 def test_nobody_is_published_again_because_an_id_became_a_decimal(tmp_path, kind):
-    """Pandas turns whole numbers beside a missing one into decimals: 1 and 1.0 would be two
-    people.
-    """
+    """pandas makes whole numbers beside a missing one decimals: 1 and 1.0 would be two."""
     frame = wearers(30, 1).with_columns(who=pl.int_range(30))
     assert shoal.republish(frame, policy(), tmp_path / "L").release == 1
     with pytest.raises(shoal.InputError, match="'who': names people by decimals"):
@@ -72,13 +70,17 @@ def test_few_people_wait_and_an_empty_frame_changes_nothing(tmp_path):
 
 
 def test_what_leaks_is_withheld_unless_leaks_are_allowed(tmp_path):
-    asked = policy("static-2")
-    shoal.republish(wearers(40, 1), asked, tmp_path / "L")
-    with pytest.raises(shoal.PromiseError, match="withheld"):
-        shoal.republish(wearers(40, 2), asked, tmp_path / "L")
-    done = shoal.republish(wearers(40, 2), asked, tmp_path / "L", allow_leaks=True)
-    assert done.certificate["history"]["allowed"]
-    found = shoal.audit_ledger(tmp_path / "L")
+    ledger, asked = tmp_path / "L", policy("static-2")
+    shoal.republish(wearers(40, 1), asked, ledger)
+    with pytest.raises(shoal.PromiseError, match="withheld") as withheld:
+        shoal.republish(wearers(40, 2), asked, ledger)
+    assert any("specificity" in finding for finding in withheld.value.findings)
+    assert "crp" in str(withheld.value)
+    done = shoal.republish(wearers(40, 2), asked, ledger, allow_leaks=True).certificate
+    found = shoal.audit_ledger(ledger)
+    reported = [finding.report() for finding in found.releases[1].findings]
+    assert done["history"] == {"holds": False, "allowed": True, "findings": reported}
+    assert (done["covers"], done["records"]["out"]) == ("table", 80)
     assert not found.holds
     assert found.releases[1].violations
 

@@ -1,6 +1,5 @@
 """Ledgers of people who come again: what is published of whom, refused, and remembered."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,8 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
+from republish_cases import policy as of_wearers
+from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.private import Identities
@@ -19,17 +20,11 @@ from shoal.reports.in_short import ledger_in_short
 from sticky_cases import policy
 from thorough import examples
 
-COLUMNS = ["who", "age", "height", "sex", "activity"]
-
-
-def people(n: int, seed: int = 1) -> pl.DataFrame:
-    return wearers(n, seed)
-
 
 def begun(folder: Path, n: int, *mode: str, **more: object) -> tuple[Path, Policy]:
     """A ledger that has published n people, and its policy."""
     asked = policy(*mode, k=3, **more)
-    append(folder / "L", people(n), asked)
+    append(folder / "L", wearers(n, 1), asked)
     return folder / "L", asked
 
 
@@ -50,7 +45,7 @@ def cells(ledger: Path, release: int) -> pl.DataFrame:
 
 def test_everybody_is_published_again_with_the_same_group(tmp_path):
     ledger, asked = begun(tmp_path, 30)
-    done = append(ledger, later(people(30), 5), asked)
+    done = append(ledger, later(wearers(30, 1), 5), asked)
     never = dict.fromkeys("founded waiting superseded withheld retired closed carried".split(), 0)
     rounds = done.certificate["classes"]["count"]
     assert done.certificate["panel"] == never | {"mode": "lockstep", "people": 30, "rounds": rounds}
@@ -71,8 +66,8 @@ def test_everybody_is_published_again_with_the_same_group(tmp_path):
 
 def test_the_newer_record_replaces_the_one_that_waits(tmp_path):
     ledger, asked = begun(tmp_path, 12)
-    assert append(ledger, later(people(12), 2).tail(7), asked).release is None
-    done = append(ledger, later(people(12), 3), asked)
+    assert append(ledger, later(wearers(12, 1), 2).tail(7), asked).release is None
+    done = append(ledger, later(wearers(12, 1), 3), asked)
     assert done.certificate["panel"]["superseded"] == 7
     assert done.certificate["records"]["out"] == 12
 
@@ -81,20 +76,20 @@ def test_patience_counts_increments_that_led_to_no_release(tmp_path):
     """Two are absent for ever: in the third increment one follows them, the rest goes on."""
     ledger, asked = begun(tmp_path, 12, size=12)
     for seed in (2, 3):
-        assert append(ledger, later(people(12), seed).head(10), asked).release is None
-    done = append(ledger, later(people(12), 4).head(10), asked)
+        assert append(ledger, later(wearers(12, 1), seed).head(10), asked).release is None
+    done = append(ledger, later(wearers(12, 1), 4).head(10), asked)
     assert done.release == 2
     assert done.certificate["records"]["out"] == 9
     assert done.certificate["panel"]["retired"] == 3
     assert done.certificate["panel"]["withheld"] == 1
-    again = append(ledger, later(people(12), 5), asked)
+    again = append(ledger, later(wearers(12, 1), 5), asked)
     assert again.certificate["panel"]["withheld"] == 3
     assert audit_ledger(ledger).holds
 
 
 def test_members_may_miss_a_release_where_values_are_fresh(tmp_path):
     ledger, asked = begun(tmp_path, 12, "together", size=12)
-    done = append(ledger, later(people(12), 2).head(9), asked)
+    done = append(ledger, later(wearers(12, 1), 2).head(9), asked)
     assert (done.certificate["guards"], done.certificate["records"]["out"]) == ("company", 9)
     checks = {f["check"]: f for f in done.certificate["history"]["findings"]}
     assert checks["atoms"]["least"] == 3
@@ -104,7 +99,7 @@ def test_members_may_miss_a_release_where_values_are_fresh(tmp_path):
 
 def test_values_that_stay_are_carried_for_the_absent(tmp_path):
     ledger, asked = begun(tmp_path, 12, "carried", size=12)
-    again = later(people(12), 2, "same").head(8)
+    again = later(wearers(12, 1), 2, "same").head(8)
     changed = again.with_columns(
         activity=pl.when(pl.arange(pl.len()) == 0).then(pl.lit("run")).otherwise("activity")
     )
@@ -121,9 +116,9 @@ def test_values_that_stay_are_carried_for_the_absent(tmp_path):
 def test_groups_that_break_a_promise_are_united(tmp_path, mode):
     diverse = {"model": "l-diversity", "attribute": "activity", "l": 3}
     ledger, asked = tmp_path / "L", policy(mode, k=3, promises=[diverse])
-    first = append(ledger, people(40), asked)
+    first = append(ledger, wearers(40, 1), asked)
     same = "same" if mode == "carried" else "new"
-    again = later(people(40), 2, same)
+    again = later(wearers(40, 1), 2, same)
     if mode != "carried":  # few show anything but one value
         rest = pl.when(pl.arange(pl.len()) % 7 == 0).then("activity").otherwise(pl.lit("lie"))
         again = again.with_columns(activity=rest)
@@ -206,8 +201,8 @@ def permuted(ledger: Path, frames: list[pl.DataFrame], rng) -> list[pl.DataFrame
 
 
 def test_everybody_has_one_record_and_a_name(tmp_path):
-    twice = pl.concat([people(12), people(2)]).with_columns(pl.col("who").cast(pl.String))
-    nameless = people(1, 5).with_columns(who=pl.lit(None, dtype=pl.String))
+    twice = pl.concat([wearers(12, 1), wearers(2, 1)]).with_columns(pl.col("who").cast(pl.String))
+    nameless = wearers(1, 5).with_columns(who=pl.lit(None, dtype=pl.String))
     with pytest.raises(InputError) as refused:
         append(tmp_path / "L", pl.concat([twice, nameless]), policy(k=3))
     message = " ".join([str(refused.value), *refused.value.findings])
@@ -216,62 +211,56 @@ def test_everybody_has_one_record_and_a_name(tmp_path):
     assert not list(tmp_path.glob("L*"))
 
 
+FRESH, STEADY = (
+    {"activity": {"role": "sensitive", "over_time": how}} for how in ("fresh", "steady")
+)
+PLAIN = "the policy can't say how plain columns change over time"
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("roles", "more", "message"),
     [
-        ({"missing": "suppress"}, "can't suppress records"),
-        ({"render": {"order": "input"}}, "rows in the input's order would show who is who"),
-        (
-            {"other": "plain", "over": "fresh"},
-            "the policy can't say how plain columns change over time",
-        ),
-        ({"plain": "steady"}, "the policy can't say how plain columns change over time"),
-        ({"subject": None}, "needs a subject"),
+        ({}, {"missing": "suppress"}, "can't suppress records"),
+        ({}, {"render": {"order": "input"}}, "rows in the input's order would show who is who"),
+        ({**FRESH, "beat": "drop"}, {"other": "plain"}, PLAIN),
+        (STEADY, {}, PLAIN),
+        ({"who": "drop"}, {}, "needs a subject"),
     ],
 )
-def test_policies_under_which_people_can_not_return_are_refused(tmp_path, change, message):
-    content = json.loads(json.dumps(POLICY))
-    over = change.pop("over", change.get("plain"))
-    if over:
-        content["attributes"]["activity"]["over_time"] = over
-    if over and change.pop("plain", None) is None:
-        content["attributes"]["beat"] = {"role": "drop"}
-    if change.pop("subject", 1) is None:
-        content["attributes"]["who"] = {"role": "drop"}
-    asked = Policy.from_dict(content | change).with_method("sticky", {})
+def test_policies_under_which_people_can_not_return_are_refused(tmp_path, roles, more, message):
+    content = content_of(POLICY["attributes"] | roles, 4, **more)
     with pytest.raises(InputError) as refused:
-        append(tmp_path / "L", people(30), asked)
+        append(tmp_path / "L", wearers(30, 1), Policy.from_dict(content).with_method("sticky", {}))
     assert message in " ".join([str(refused.value), *refused.value.findings])
 
 
 def test_over_time_belongs_to_sensitive_attributes():
-    content = json.loads(json.dumps(POLICY))
-    content["attributes"]["age"]["over_time"] = "steady"
+    age = POLICY["attributes"]["age"] | {"over_time": "steady"}
     with pytest.raises(InputError, match="'over_time' belongs to a sensitive attribute"):
-        Policy.from_dict(content)
+        of_wearers(roles={"age": age})
 
 
 def test_a_ledger_is_of_people_who_come_again_or_of_people_who_do_not(tmp_path):
-    append(tmp_path / "A", people(30), policy(k=3))
+    append(tmp_path / "A", wearers(30, 1), policy(k=3))
     once = policy(k=3).with_method("crp", {})
     with pytest.raises(InputError, match="the ledger's people come again"):
-        append(tmp_path / "A", people(30, 2), once)
-    append(tmp_path / "B", people(30), once)
+        append(tmp_path / "A", wearers(30, 2), once)
+    append(tmp_path / "B", wearers(30, 1), once)
     with pytest.raises(
         InputError, match=r"begin another ledger .whoever is in both may be singled out"
     ):
-        append(tmp_path / "B", people(30, 2), policy(k=3))
+        append(tmp_path / "B", wearers(30, 2), policy(k=3))
 
 
 def test_a_release_that_breaks_the_history_is_withheld(tmp_path, monkeypatch):
     """Whatever the method does, nothing is published before the audit."""
     ledger, asked = begun(tmp_path, 12, "together", size=12)
-    append(ledger, later(people(12), 2).head(9), asked)
+    append(ledger, later(wearers(12, 1), 2).head(9), asked)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     monkeypatch.setattr(sticky, "in_company", lambda rounds, k: np.ones(len(rounds), dtype=bool))
     with pytest.raises(PromiseError, match="company: 2 people"):
         # two who were always there, and one who was not
-        append(ledger, pl.concat([people(12).head(2), people(12).tail(1)]), asked)
+        append(ledger, pl.concat([wearers(12, 1).head(2), wearers(12, 1).tail(1)]), asked)
     now = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     now.pop(tmp_path / "increment.csv"), before.pop(tmp_path / "increment.csv")
     assert now == before
@@ -289,7 +278,7 @@ def test_a_changed_panel_is_found_and_nothing_is_appended(tmp_path, name):
     path.write_bytes(content)
     assert any(name in finding for finding in Ledger.at(ledger).verify())
     with pytest.raises(Exception, match=name):
-        append(ledger, later(people(30), 2, "same"), asked)
+        append(ledger, later(wearers(30, 1), 2, "same"), asked)
 
 
 def test_only_the_last_panel_is_kept_and_names_nobody(tmp_path):
@@ -304,7 +293,7 @@ def test_only_the_last_panel_is_kept_and_names_nobody(tmp_path):
 def test_the_same_increments_give_the_same_bytes_in_any_row_order(tmp_path):
     """In ledgers with other keys: nothing follows the tokens."""
     for name, order in (("A", lambda f: f), ("B", lambda f: f.reverse())):
-        alike = people(30).with_columns(age=pl.lit(40), height=pl.lit(170), sex=pl.lit("f"))
+        alike = wearers(30, 1).with_columns(age=pl.lit(40), height=pl.lit(170), sex=pl.lit("f"))
         for frame in (alike, later(alike, 2)):
             append(tmp_path / name, order(frame), policy(k=3))
     for release in ("0001", "0002"):
@@ -317,7 +306,7 @@ def test_intersecting_all_releases_leaves_nobody_among_fewer_than_k(tmp_path, mo
     ledger, asked = tmp_path / "L", policy(mode, k=3)
     for seed in range(1, 4):
         same = "same" if mode == "carried" else "new"
-        here = later(people(30), seed, same).filter(pl.Series(np.arange(30) % 9 != seed))
+        here = later(wearers(30, 1), seed, same).filter(pl.Series(np.arange(30) % 9 != seed))
         append(ledger, here, asked)
     found = audit_ledger(ledger, attack=["intersection"]).attacks["intersection"]
     assert found["linked"]["below_k"]["share"] == 0
@@ -325,7 +314,7 @@ def test_intersecting_all_releases_leaves_nobody_among_fewer_than_k(tmp_path, mo
 
 def test_a_report_counts_people_who_come_again_once(tmp_path):
     ledger, asked = begun(tmp_path, 30)
-    append(ledger, later(people(30), 2), asked)
+    append(ledger, later(wearers(30, 1), 2), asked)
     found = audit_ledger(ledger)
     message = " ".join(line.says for line in ledger_in_short(found))
     assert "60 records of 30 people" in message

@@ -29,13 +29,13 @@ def width(domain):
     return lambda lo, hi: (hi - lo) / domain
 
 
-def bundles_of(people, columns=2):
+def bundles_of(people):
     """People as in `naive_linked`, each with the rows of one table."""
     rows = [row for _, (own,) in people for row in own]
     starts = np.concatenate(([0], np.cumsum([len(own) for _, (own,) in people])))
     persons = np.array([codes for codes, _ in people]).reshape(len(people), -1)
     above = Matrix.from_columns(persons, [8.0] * persons.shape[1])
-    below = Matrix.from_columns(np.array(rows).reshape(-1, columns), DOMAINS[:columns])
+    below = Matrix.from_columns(np.array(rows).reshape(-1, 2), DOMAINS)
     return Bundles.of(
         (BundleRows(above, -1, np.array([0, len(people)])), BundleRows(below, 0, starts))
     )

@@ -1,6 +1,4 @@
-"""Whatever may be known of each table and set, everybody hides among k: an attacker in plain Python
-tries all, on the published cells alone.
-"""
+"""Everybody hides among k, whatever may be known: a plain attacker tries all published cells."""
 
 import tempfile
 from math import inf

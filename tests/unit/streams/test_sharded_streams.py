@@ -81,6 +81,13 @@ def streamed(
         return stream_file(options(folder, **more), policy, progress=progress)[0]
 
 
+def assert_refused(
+    error: type[Exception], said: str, folder: Path, policy: Policy, **more: Any
+) -> None:
+    with pytest.raises(error, match=said):
+        streamed(folder, policy, **more)
+
+
 @pytest.mark.parametrize("name", long_where(lambda name: name != "fads", METHODS))
 def test_each_shard_publishes_what_a_local_run_of_its_records_does(tmp_path, name):
     frame, policy = stream_of(900, seed=4, people=400, missing=0.02), METHODS[name]
@@ -208,8 +215,7 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
     again = streamed(tmp_path, policy)
     assert again["output"] == certificate["output"]
     write(frame[:3], tmp_path / "in" / "004.csv")
-    with pytest.raises(CheckpointError, match="has ended"):
-        streamed(tmp_path, policy)
+    assert_refused(CheckpointError, "has ended", tmp_path, policy)
     assert stream_status(tmp_path / "state")["state"] == "ended"
 
 
@@ -223,8 +229,7 @@ def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path):
     shutil.rmtree(tmp_path / "state")
     (tmp_path / "older").rename(tmp_path / "state")
     write(frame[500:600], tmp_path / "in" / "004.csv")
-    with pytest.raises(CheckpointError, match="is an older copy"):
-        streamed(tmp_path, policy)
+    assert_refused(CheckpointError, "is an older copy", tmp_path, policy)
     assert {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()} == before
 
 
@@ -234,8 +239,7 @@ def test_a_file_that_was_read_is_refused_under_another_name(tmp_path):
     read, renamed = tmp_path / "in" / "001.csv", tmp_path / "in" / "archived.csv"
     read.rename(renamed)
     write(frame[:0], tmp_path / "in" / "empty.csv")
-    with pytest.raises(CheckpointError, match="has the content of a file that was read"):
-        streamed(tmp_path, policy)
+    assert_refused(CheckpointError, "has the content of a file that was read", tmp_path, policy)
     renamed.unlink()  # a file that was read may be deleted
     write(frame[:0], tmp_path / "in" / "nothing.csv")
     assert streamed(tmp_path, policy)["records"]["in"] == 500
@@ -260,8 +264,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole
         return found or feed_of(path, **others)
 
     monkeypatch.setattr(shard_files, "feed_of", growing)
-    with pytest.raises(InputError, match=r"'002.csv': changed while it was read"):
-        streamed(tmp_path, policy)
+    assert_refused(InputError, r"'002.csv': changed while it was read", tmp_path, policy)
     assert streamed(tmp_path, policy)["records"]["in"] == 500
 
 
@@ -272,8 +275,7 @@ def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_read(tmp_pa
         shutil.copy(tmp_path / "in" / "000.csv", os.fsdecode(name))
     except OSError:
         pytest.skip("this file system takes no such names")
-    with pytest.raises(InputError, match="its name is not UTF-8"):
-        streamed(tmp_path, METHODS["fads"])
+    assert_refused(InputError, "its name is not UTF-8", tmp_path, METHODS["fads"])
     os.unlink(name)
     assert streamed(tmp_path, METHODS["fads"])["records"]["in"] == 300
 
@@ -282,10 +284,8 @@ def test_another_stream_is_not_resumed(tmp_path):
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)
     streamed(tmp_path, policy)
-    with pytest.raises(CheckpointError, match="people would move"):
-        streamed(tmp_path, policy, shards=4)
-    with pytest.raises(CheckpointError, match="another policy"):
-        streamed(tmp_path, policy.with_k(5))
+    assert_refused(CheckpointError, "people would move", tmp_path, policy, shards=4)
+    assert_refused(CheckpointError, "another policy", tmp_path, policy.with_k(5))
     with pytest.raises(CheckpointError, match="another source or output"):
         streamed(tmp_path, policy, sink=f"{tmp_path}/other/")
     with pytest.raises(CheckpointError, match="the checkpoint is new"):
@@ -294,12 +294,10 @@ def test_another_stream_is_not_resumed(tmp_path):
     with pytest.raises(CheckpointError, match="another kind of stream"):
         stream_file(of_a_file, policy, progress=print)
     write(frame[:5], tmp_path / "in" / "001.csv")
-    with pytest.raises(CheckpointError, match="1 of its files changed"):
-        streamed(tmp_path, policy)
+    assert_refused(CheckpointError, "1 of its files changed", tmp_path, policy)
     (tmp_path / "in" / "001.csv").unlink()
     next((tmp_path / "out").glob("*.parquet")).unlink()
-    with pytest.raises(CheckpointError, match="1 of its files changed or went"):
-        streamed(tmp_path, policy)
+    assert_refused(CheckpointError, "1 of its files changed or went", tmp_path, policy)
 
 
 @pytest.mark.long
@@ -307,8 +305,7 @@ def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)
     write(frame.drop("note"), tmp_path / "in" / "zz.csv")
-    with pytest.raises(InputError, match=r"'zz.csv': has other columns"):
-        streamed(tmp_path, policy)
+    assert_refused(InputError, r"'zz.csv': has other columns", tmp_path, policy)
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "state"}
     (tmp_path / "in" / "zz.csv").unlink()
     certificate = streamed(tmp_path, policy)
@@ -317,11 +314,9 @@ def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path
     other.mkdir()
     source(other / "in", frame, files=3, form=".parquet")
     write(frame.with_columns(pl.col("age").cast(pl.Int64)), other / "in" / "zz.parquet")
-    with pytest.raises(InputError, match=r"'zz.parquet': has columns of other types"):
-        streamed(other, policy)
+    assert_refused(InputError, r"'zz.parquet': has columns of other types", other, policy)
     write(frame, other / "in" / "zz.csv")
-    with pytest.raises(InputError, match="of 2 formats"):
-        streamed(other, policy)
+    assert_refused(InputError, "of 2 formats", other, policy)
 
 
 def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path):
@@ -331,8 +326,7 @@ def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path):
     source(tmp_path / "in", frame, files=3)
     with open(tmp_path / "in" / "001.csv", "a") as file:
         file.write("too,few\n")
-    with pytest.raises(InputError, match="has 2 cells"):
-        streamed(tmp_path, METHODS["fads"], dead_letters="stop")
+    assert_refused(InputError, "has 2 cells", tmp_path, METHODS["fads"], dead_letters="stop")
     certificate = streamed(tmp_path, METHODS["fads"])
     assert certificate["records"]["rejected"] == 2
     lines = (tmp_path / "out.dead-letters.jsonl").read_text().splitlines()
@@ -406,8 +400,7 @@ def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path):
     frame = stream_of(400)
     source(tmp_path / "in", frame, files=2)
     policy = policy_of("fads", k=4, delta=60, more=CLOSE)
-    with pytest.raises(InputError, match=r"t-closeness.*reference"):
-        streamed(tmp_path, policy)
+    assert_refused(InputError, r"t-closeness.*reference", tmp_path, policy)
     write(frame, tmp_path / "reference.csv")
     named = policy._with(reference=str(tmp_path / "reference.csv"))
     streamed(tmp_path, named)
@@ -464,8 +457,7 @@ def test_workers_who_do_not_see_the_checkpoint_commit_nothing(tmp_path, monkeypa
         return usual(replace(asked, options=replace(asked.options, checkpoint=elsewhere)), *more)
 
     monkeypatch.setattr(sharded, "Advance", misled)
-    with pytest.raises(CheckpointError, match="not the same folder"):
-        streamed(tmp_path, METHODS["fads"])
+    assert_refused(CheckpointError, "not the same folder", tmp_path, METHODS["fads"])
     assert {path.name for path in tmp_path.iterdir()} == {"in", "elsewhere"}
     monkeypatch.setattr(sharded, "Advance", usual)
     assert streamed(tmp_path, METHODS["fads"])["records"]["out"] == 300

@@ -17,9 +17,7 @@ NONE = np.zeros(0, np.int64)
 
 
 class Planted:
-    """Publishes every record, all under the same cells, in clusters of these sizes, each in the
-    release it is told.
-    """
+    """Publishes clusters of these sizes in these releases, all under the same cells."""
 
     def __init__(self, sizes, releases):
         self._sizes, self._releases = sizes, releases
@@ -41,9 +39,7 @@ class Planted:
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch, shoal):
-    """A run of `shoal stream` under a planted method: clusters of these sizes, in these
-    releases.
-    """
+    """Runs `shoal stream` with planted clusters of these sizes, in these releases."""
 
     def stream(sizes, releases):
         frame = purchases.generate(8 * sum(sizes), 3)

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -54,6 +56,20 @@ def stream(*more: str) -> int:
     )
 
 
+@contextmanager
+def behind_each_commit(happens: Callable[[], object]) -> Iterator[None]:
+    """Runs after each of whose commits something happens."""
+    commit = running.Run._commit
+
+    def committed(run):
+        commit(run)
+        happens()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running.Run, "_commit", committed)
+        yield
+
+
 def test_it_says_what_the_certificate_says_and_no_value(place):
     records(80, bad=3).write_csv("in.csv")
     assert stream() == 0
@@ -79,16 +95,10 @@ def test_it_says_what_the_certificate_says_and_no_value(place):
     assert os.stat(Path("st", NAME)).st_mode & 0o777 == 0o600
 
 
-def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypatch):
-    commit = running.Run._commit
-
-    def killed_after_one(self):
-        commit(self)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(running.Run, "_commit", killed_after_one)
+def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place):
     mask = os.umask(0o077)
-    assert stream("--metrics", "s.prom") == 130
+    with behind_each_commit(Mock(side_effect=KeyboardInterrupt)):
+        assert stream("--metrics", "s.prom") == 130
     os.umask(mask)
     assert Path("s.prom").stat().st_mode & 0o777 == 0o644, "its exporter is another user"
     stopped = stream_status("st")
@@ -96,7 +106,6 @@ def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypat
     assert status_of(["stream-status", "st", "--strict"]) == 1
     assert 'shoal_run_success{run="s"} 1.0' in Path("s.prom").read_text()
     started = stopped["log"]["started"]
-    monkeypatch.setattr(running.Run, "_commit", commit)
     assert stream() == 0
     resumed = stream_status("st")
     kinds = [event["kind"] for event in resumed["log"]["events"]]
@@ -130,20 +139,16 @@ def test_records_that_are_never_published_are_counted_wherever_it_is_said_how_a_
     assert "give --original" not in done.err
 
 
-def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
-    place, monkeypatch, capsys
-):
-    commit = running.Run._commit
+def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(place, capsys):
     committed = []
 
-    def then_failed(self):
-        commit(self)
+    def fail():
         committed.append(stream_status("st")["at"])
         time.sleep(0.01)
         raise CheckpointError("output 'out.csv': was moved; put it back")
 
-    monkeypatch.setattr(running.Run, "_commit", then_failed)
-    assert stream("--metrics", "s.prom") == 2
+    with behind_each_commit(fail):
+        assert stream("--metrics", "s.prom") == 2
     status = stream_status("st")
     assert (status["state"], status["at"]) == ("failed", committed[0])
     assert f'shoal_stream_last_commit_timestamp_seconds{{run="s"}} {committed[0]}\n' in (
@@ -156,21 +161,15 @@ def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
     assert status_of(["stream-status", "st"]) == 0
     assert status_of(["stream-status", "st", "--strict"]) == 1
     assert "run the same command again" not in capsys.readouterr().out
-    monkeypatch.setattr(running.Run, "_commit", commit)
     Path("in.csv").write_bytes(Path("in.csv").read_bytes()[:-1])
     assert stream() == 2
     assert stream_status("st")["at"] == committed[0]
 
 
-def test_a_run_without_room_on_its_disk_says_so_in_its_status(place, monkeypatch):
-    commit = running.Run._commit
-
-    def then_full(self):
-        commit(self)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(running.Run, "_commit", then_full)
-    assert stream() == 2
+def test_a_run_without_room_on_its_disk_says_so_in_its_status(place):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with behind_each_commit(Mock(side_effect=full)):
+        assert stream() == 2
     said = "No space left on device; run the same command again"
     assert stream_status("st").alarms[0].text == said
 
@@ -206,15 +205,10 @@ def test_a_status_that_a_kill_left_behind_or_damaged_is_put_right_by_the_next_ru
         assert again[key] == right[key]
 
 
-def test_a_broken_promise_is_the_first_alarm_and_ends_with_1(place, monkeypatch, capsys):
-    commit = running.Run._commit
-
-    def then_broken(self):
-        commit(self)
-        raise PromiseError("a promise does not hold; the release is withheld")
-
-    monkeypatch.setattr(running.Run, "_commit", then_broken)
-    assert stream() == 1
+def test_a_broken_promise_is_the_first_alarm_and_ends_with_1(place, capsys):
+    broken = PromiseError("a promise does not hold; the release is withheld")
+    with behind_each_commit(Mock(side_effect=broken)):
+        assert stream() == 1
     status = stream_status("st")
     assert not status.holds
     assert status["state"] == "broken"

@@ -14,7 +14,8 @@ from shoal.data.stream import KINDS, Arrivals, Emissions, Space
 from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.core import StreamCore
-from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
+from shoal.testing.methods import OnlyPeople
+from stream_cases import ADVERSARIAL, cases, policy_of, streams
 from thorough import comparators_long, examples
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
@@ -44,11 +45,9 @@ QUASI = ["who", "age", "pay", "town", "ill", "note"]
 
 
 def decisions(method, own, values, people, k, seed, chunk, **parameters):
-    """What the method decides: (record, kind, members of its cluster or None), in order of
-    leaving.
-    """
+    """(record, kind, members of its cluster or None) of each record, in order of leaving."""
     asked = registry.methods()[method].implementation(**parameters)
-    publisher, released = asked.start(own, OnlyK(k), seed), []
+    publisher, released = asked.start(own, OnlyPeople(k), seed), []
     for at in range(0, len(values), chunk):
         part = slice(at, at + chunk)
         released += publisher.push(
@@ -152,9 +151,7 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
     ticked=st.booleans(),
 )
 def test_state_never_outgrows_what_the_parameters_allow(method, more, frame, delta, chunk, ticked):
-    """I8, behind every chunk: records held, clusters kept, candidates, and tau as the mean of the
-    last mu losses.
-    """
+    """I8, behind every chunk: records, clusters, candidates, tau as the mean of mu losses."""
     known = {p.name for p in registry.methods()[method].parameters}
     parameters = (
         SETTINGS[method] | {"delta": delta} | ({"tick": 3} if ticked and "tick" in known else {})

@@ -118,12 +118,6 @@ def test_a_release_with_points_in_time_is_verified(release, output):
     assert all(check.ok is not False for check in checks.values())
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_every_kind_of_column_is_published_from_a_file_into_every_format(release, output):
-    FRAME.write_parquet("in.parquet")
-    assert shoal.publish_file("in.parquet", release.policy, output).holds
-
-
 @pytest.fixture(scope="module")
 def of_means() -> shoal.Publication[pl.DataFrame]:
     ages = [row * 1.5 for row in range(ROWS)]

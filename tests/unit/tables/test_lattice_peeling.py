@@ -1,6 +1,4 @@
-"""Lattice peeling: levels, vectors, groups against plain Python, order of the records, promises,
-bounds.
-"""
+"""Lattice peeling: levels, vectors and groups against plain Python, orders, promises, bounds."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_peeling
-from naive_peers import DistinctValues, JustK, box_cost, classes_of
+from naive_partition import total_loss
+from naive_peers import DistinctValues, JustK, classes_of
 from peer_cases import matrices
 from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -58,8 +57,7 @@ def contents(matrix: Matrix, labels: np.ndarray) -> list:
 
 
 def mean_loss(matrix: Matrix, labels: np.ndarray) -> float:
-    total = sum(len(members) * box_cost(matrix, members) for members in classes_of(labels))
-    return total / (matrix.records * matrix.attributes)
+    return total_loss(matrix, labels) / (matrix.records * matrix.attributes)
 
 
 # Levels and vectors

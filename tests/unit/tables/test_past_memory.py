@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal as library
 from sample_policies import content_of
 from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
@@ -40,9 +41,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     make_every_table_too_large(monkeypatch)
 
 
-def rows(count: int = 400, seed: int = 5) -> pl.DataFrame:
+def rows(count: int = 400) -> pl.DataFrame:
     """People with ties everywhere, numbers written in two ways, and breaks inside of cells."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(5)
     ages = rng.integers(5, 60, count)
     odd = rng.random(count) < 0.1
     texts = [f"{a:02d}" if two else str(a) for a, two in zip(ages, odd, strict=True)]
@@ -468,24 +469,6 @@ def test_a_killed_run_leaves_nothing_to_read(stage, table, tmp_path):
     assert not [*tmp_path.glob("out.csv*")]
 
 
-def test_ranges_hold_whole_classes_in_the_order_of_their_records():
-    rng = np.random.default_rng(3)
-    shown = [rng.integers(0, 4, 1_000).astype(np.uint8) for _ in range(2)]
-    found = in_parts.Ranges(shown, 1_000, room.Room(40_000))
-    named = dict(zip("ab", shown, strict=True))
-    met: dict[tuple[int, int], int] = {}
-    seen = []
-    for part, (columns, own) in enumerate(found.split(named, {"number": np.arange(1_000)})):
-        records = own["number"]
-        assert (np.diff(records) > 0).all()
-        assert np.array_equal(columns["a"], shown[0][records])
-        for pair in set(zip(*(column.tolist() for column in columns.values()), strict=True)):
-            assert met.setdefault(pair, part) == part
-        seen += records.tolist()
-    assert part + 1 == found.count > 1
-    assert sorted(seen) == [*range(1_000)]
-
-
 # Commands
 
 
@@ -527,3 +510,59 @@ def test_a_release_past_memory_is_summed_up_and_what_reads_whole_tables_is_refus
     assert shoal("verify", out, *more).status == 0
     for verb, *given in (("audit", "--report", "r.html"), ("attack",), ("audit", "--downstream")):
         assert refused(verb, out, "--original", table, *given)
+
+
+# From file to file in Python
+
+ASKED = METHODS["rounded"]
+
+
+def test_a_limit_changes_neither_the_release_nor_what_is_measured(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, small = tmp_path / "out.csv", tmp_path / "small.csv"
+    whole = library.publish_file(table, ASKED, out, threads=1)
+    audited = certified(library.audit_file(out, ASKED, table))
+    checks = library.verify(out, policy=ASKED, original=table)
+    make_every_table_too_large(monkeypatch)
+    within = library.publish_file(table, ASKED, small, memory=LIMITS[1])
+    assert small.read_bytes() == out.read_bytes()
+    assert certified(within) == certified(whole)
+    assert within["scale"]["memory"] == LIMITS[1]
+    limited = library.audit_file(out, ASKED, table, memory=LIMITS[1])
+    assert audited.pop("faults") == {"unmatched": 0}  # which is not judged within a limit
+    assert certified(limited) == audited
+    assert limited["scale"]["parts"] > 1
+    assert library.verify(out, policy=ASKED, original=table, memory=f"{LIMITS[1]}") == checks
+    assert room.limit() is None
+
+
+def test_every_option_of_the_command_is_there_for_files(table: Path, tmp_path: Path) -> None:
+    plan, trace = tmp_path / "plan.json", tmp_path / "t.jsonl"
+    asked = {"plan": plan, "explain": True, "trace": trace}
+    certificate = library.publish_file(table, METHODS["datafly"], tmp_path / "out.csv", **asked)
+    assert "explanation" in certificate
+    assert plan.exists()
+    assert library.audit_file(tmp_path / "out.csv", METHODS["datafly"], table, trace=trace).holds
+    with pytest.raises(TypeError, match="'memry'; did you mean 'memory'"):
+        library.publish_file(table, ASKED, tmp_path / "out.csv", memry="1GB")
+
+
+def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
+    with pytest.warns(library.ReleaseWarning) as shown:
+        certificate = library.publish_file(table, ASKED, tmp_path / "out.csv", threads=1)
+    assert [str(one.message) for one in shown] == [str(one) for one in certificate.warnings]
+    assert {one.filename for one in shown} == {__file__}
+
+
+def test_a_file_that_somebody_wrote_meanwhile_stays(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+
+    def appear(*_: object) -> None:
+        if len(list(tmp_path.iterdir())) > 1:  # a draft was begun
+            out.write_text("years of work")
+
+    with pytest.raises(InputError, match="replace"):
+        library.publish_file(table, ASKED, out, progress=appear)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+    assert out.read_text() == "years of work"

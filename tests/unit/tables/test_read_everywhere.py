@@ -32,6 +32,7 @@ LEVELS = content_of(
 PATHS: dict[str, Any] = {"policy": POLICY, "original": "in.csv", "trace": "t.jsonl"}
 AGAIN: dict[str, Any] = {"replace": True}
 CALLS = {
+    "publish": lambda **read: shoal.publish(FRAME, POLICY, **read).certificate["classes"],
     "risk": lambda **read: shoal.risk(FRAME, POLICY, **read).lone,
     "marginal": lambda **read: shoal.marginal(FRAME, POLICY, **read).k,
     "lattice_walk": lambda **read: shoal.lattice_walk(FRAME, LEVELS, **read).heights,

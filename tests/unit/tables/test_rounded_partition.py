@@ -18,7 +18,7 @@ from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut
 from shoal.search.kernels.sorted_cut import MOST_TRIED
 from shoal.search.segments import costs_of
-from shoal.tables.kernels.class_refinement import refine_classes, span_loss
+from shoal.tables.kernels.class_refinement import refine_classes
 from shoal.tables.methods import rounded_partition
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
@@ -77,13 +77,6 @@ def test_every_variant_gives_exactly_n_over_k_classes(variant, n, k, values):
     assert result.sizes().sum() == n
 
 
-def test_the_low_side_is_five_of_seven_as_in_figure_4():
-    values = np.array([[1], [1], [1], [2], [4], [5], [5]])
-    result = partition(linear(values), 2, preset="paper")
-    assert [5, 6] in members_of(result.labels)
-    assert sorted(result.sizes().tolist()) == [2, 2, 3]
-
-
 @pytest.mark.parametrize(("n", "k"), [(31, 3), (257, 4), (2000, 9)])
 @pytest.mark.parametrize("dimension", ["widest", "in-turn"])
 @pytest.mark.parametrize("ties", ["rows", "stable"])
@@ -120,13 +113,6 @@ def test_of_equally_wide_attributes_the_first_is_cut(weight, other_top):
     matrix = Matrix.from_columns(codes, [49.0, float(other_top)], weights=[weight, weight])
     assert members_of(partition(matrix, 2, preset="paper").labels) == [[0, 1], [2, 3]]
     assert 49 * (1 / 49) < 1
-
-
-def test_constant_attributes_lose_their_turn():
-    """At depth 0 the first attribute, which is constant, so the second; at depth 1 that one."""
-    values = np.array([[0, 1, 0], [0, 2, 9], [0, 3, 0], [0, 4, 9]] * 2)
-    found = partition(linear(values), 2, dimension="in-turn", ties="stable")
-    assert members_of(found.labels) == [[0, 4], [1, 5], [2, 6], [3, 7]]
 
 
 def test_choices_that_do_not_go_together_or_are_unknown_are_refused():
@@ -265,12 +251,3 @@ def test_wide_tables_exchange_alone_unless_they_are_asked_for_more(
     assert refined_by.call_count == 2 + refines
     assert usual.sizes().min() >= 10
     assert total_loss(matrix, usual.labels) < total_loss(matrix, plain.labels)
-
-
-@pytest.mark.parametrize(
-    ("lo", "hi", "attribute", "loss"),
-    [(3, 20, 1, 17 * 2 / 29), (0, 1, 0, 1 / 7), (1, 2, 0, 3 / 7), (3, 4, 2, 0.5), (6, 6, 2, 0)],
-)
-def test_span_loss_is_the_matrix_rule_on_lines_and_trees(lo, hi, attribute, loss):
-    costs = costs_of(branched(5, 0))
-    assert span_loss.py_func(lo, hi, attribute, costs) == pytest.approx(loss)

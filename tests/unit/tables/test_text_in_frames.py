@@ -1,6 +1,4 @@
-"""Numbers and dates are read alike, whatever is done with them: texts of a frame, and numbers that
-a frame, a typed file or a database holds beside texts with a decimal comma.
-"""
+"""Numbers and dates are read alike: as texts, and as numbers beside texts with a comma."""
 
 import ast
 import re

@@ -28,9 +28,7 @@ PUBLISH = "publish in.csv -p policy.yaml -o out.csv -q"
 
 @pytest.fixture
 def said(folder, shoal):
-    """What a command says, which ends with this status; in a folder with a release whose cells
-    follow from the data, a key and a context.
-    """
+    """What a command says that ends with this status, beside a release, a key and a context."""
 
     def of(command: str, status: int = 2) -> str:
         return shoal(*command.split(), status=status).err
