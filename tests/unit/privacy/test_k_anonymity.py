@@ -16,12 +16,6 @@ from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 
 
-def test_two_records_of_one_subject_count_once():
-    classes = Classes(np.array([0, 0, 0]), 1, np.array([7, 7, 8], dtype=np.int32))
-    assert KAnonymity(2).report(classes)["measured"] == 2
-    assert not KAnonymity(3).holds(classes)[0]
-
-
 @given(published.classes(), st.data())
 def test_some_quasi_identifiers_are_measured_on_their_equal_cells(classes, data):
     n = len(classes.labels)

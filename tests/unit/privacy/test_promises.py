@@ -64,14 +64,15 @@ def test_hold_is_what_every_promise_says_of_a_full_labelling(classes, chosen, da
     )
 
 
-@given(published.classes(), st.sampled_from([0.1, 0.2, 0.25, 0.5]))
-def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
+@pytest.mark.parametrize("joint", [False, True])
+@given(published.classes(("s", "u")), st.sampled_from([0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 0.75]))
+def test_a_part_of_the_records_is_compared_with_the_whole_table(joint, classes, t):
     # where nobody is left out, the whole table is what it is compared with anyway
     labels = np.where(classes.labels < 0, classes.count, classes.labels)
     everyone = published.relabelled(classes, labels, classes.count + 1)
-    template = published.in_one_class(everyone)
-    expected = TCloseness("s", t).holds(everyone)[: classes.count]
-    bound = BoundPromises([TCloseness("s", t)], template)
+    promise = TCloseness(("s", "u") if joint else "s", t, joint)
+    bound = BoundPromises([promise], published.in_one_class(everyone))
+    expected = promise.holds(everyone)[: classes.count]
     assert bound.holds(classes.labels, classes.count).tolist() == expected.tolist()
 
 

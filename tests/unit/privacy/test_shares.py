@@ -23,14 +23,6 @@ def one_class(inside, outside):
     return published.of_column(codes, np.repeat([0, 1], [sum(inside), sum(outside)]))
 
 
-def test_a_class_that_lacks_a_value_discloses_that():
-    classes = one_class((3, 0), (3, 6))
-    measured, holds = DeltaDisclosure("s", 99.0).judge(classes)
-    assert measured[0] == math.inf
-    assert holds.tolist() == [False, True]
-    assert DeltaDisclosure("s", 99.0).report(classes)["holds"] is False
-
-
 def test_below_delta_is_strict_where_it_can_be_reached():
     # the first value: half of the class, a quarter of the table
     classes = one_class((2, 1, 1), (0, 3, 1))
