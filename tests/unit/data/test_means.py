@@ -133,21 +133,6 @@ def test_two_decimals_more_than_the_values_have_and_ten_at_most_behind_leading_z
     assert mean_decimals([]) == 2
 
 
-@pytest.mark.parametrize(
-    "attribute",
-    [
-        {"role": "sensitive", "type": "number", "render": "mean"},
-        {"role": "quasi", "render": "mean"},
-        {"role": "quasi", "order": ["a"], "render": "both"},
-        {"role": "quasi", "type": "number", "hierarchy": {"bins": 10}, "render": "mean"},
-    ],
-)
-def test_only_numbers_without_a_hierarchy_have_means(attribute):
-    content = content_of({"x": attribute, "y": {"role": "quasi"}}, 2)
-    with pytest.raises(library.InputError, match=r"type number without a hierarchy"):
-        library.Policy.from_dict(content)
-
-
 def test_only_single_tables_show_means_and_no_method_that_recodes_values():
     assert not policy("mean").recodes_globally
     with pytest.raises(library.InputError, match="can't show means"):
