@@ -103,9 +103,3 @@ def test_a_person_whose_name_is_written_in_two_ways_counts_once(names):
 def test_a_column_of_names_is_compared_as_each_of_them(cells):
     column = pl.Series("who", cells)
     assert names_of(column).to_list() == [person_name(cell) for cell in cells]
-
-
-@pytest.mark.parametrize("letter", [chr(n) for n in range(0x3001) if chr(n).isspace()])
-def test_whatever_python_takes_for_a_blank_is_none_of_a_name(letter):
-    assert person_name(f"{letter}p{letter}") == "p"
-    assert names_of(pl.Series([f"{letter}p{letter}"])).to_list() == ["p"]
