@@ -574,7 +574,7 @@ def test_publish_and_policy_check_warn_where_no_subject_is_named(run):
 
 
 def test_a_declared_identifier_of_full_names_that_seldom_recur_is_warned_of(folder, shoal):
-    names = [f"{first} {last}" for first in FIRST for last in LAST]
+    names = [f"{first} {last}" for first in person_bed.FIRST[:6] for last in person_bed.LAST[:6]]
     table = {"who": [*names, *names[:4]], "age": [str(20 + i % 36 % 12) for i in range(40)]}
     pl.DataFrame(table | {"city": ["Ulm"] * 40}).write_csv("t.csv")
     roles = {"who": "identifier", "age": {"role": "quasi"}, "city": "plain"}
@@ -583,10 +583,6 @@ def test_a_declared_identifier_of_full_names_that_seldom_recur_is_warned_of(fold
     publish = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q")
     assert publish.status == 0
     assert "column 'who': 40 records carry 36 different values" in publish.err
-
-
-FIRST = ("Anna", "Ben", "Carl", "Dora", "Emil", "Frieda")
-LAST = ("Meier", "Schmidt", "Weber", "Wagner", "Becker", "Koch")
 
 
 def test_a_structured_question_is_open_until_it_is_deleted_and_must_be_whole(run, tmp_path):
