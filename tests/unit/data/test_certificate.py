@@ -1,7 +1,5 @@
 """Certificate 2: when, by what, under which policy, column by column; and that it verifies."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time
@@ -176,9 +174,6 @@ def test_repeated_rows_of_a_hierarchy_are_reported(handmade, capsys):
     warnings = [one for one in publish(handmade)["warnings"] if one["code"].startswith("hier")]
     assert warnings == [{"code": "hierarchy-repeats", "severity": "open", "text": text}]
     assert f"shoal: {text}\n" in capsys.readouterr().err
-
-
-# Every verb's certificate names the new keys and verifies
 
 
 NEW_KEYS = ("date", "build", "policy", "columns", "warnings")

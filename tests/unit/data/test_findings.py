@@ -1,7 +1,5 @@
 """What is wrong with a file of keys and values, said without the checker's own words."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -45,6 +43,35 @@ def test_each_place_has_one_finding_in_plain_words(change, says):
     with pytest.raises(InputError) as refused:
         Policy.from_dict(POLICY | change)
     assert refused.value.said == [f"policy, {one}" for one in says]
+
+
+NUMBER = {"role": "quasi", "type": "number"}
+HAS_NO_MEAN = "type number without a hierarchy"
+EMPTY = "attributes.x.ask: is empty; write the question, or delete the key"
+SETTINGS = [
+    ({"role": "sensitve"}, "or 'household'; did you mean 'sensitive'?"),
+    ({"role": "quasi", "type": "numbr"}, "did you mean 'number'?"),
+    ({"role": "quasi", "domain": [-1.7e308, 1.7e308]}, "domain must lie within"),
+    *(({"role": "quasi", "ask": ask}, EMPTY) for ask in (None, "")),
+    ({"role": "quasi", "type": "category", "round": 5}, "of type number"),
+    (NUMBER | {"round": 0}, "must be above 0"),
+    (NUMBER | {"round": 5, "render": "mean"}, "'round' belongs to a quasi-identifier"),
+    (NUMBER | {"round": 5, "role": "sensitive"}, "'round' belongs to a quasi-identifier"),
+    (NUMBER | {"round": 5, "render": "median"}, "publishes ranges"),
+    ({"role": "quasi", "render": "median"}, "of type number"),
+    ({"role": "sensitive", "render": "mode"}, "belongs to a quasi-identifier"),
+    (NUMBER | {"role": "sensitive", "render": "mean"}, HAS_NO_MEAN),
+    ({"role": "quasi", "render": "mean"}, HAS_NO_MEAN),
+    ({"role": "quasi", "order": ["a"], "render": "both"}, HAS_NO_MEAN),
+    (NUMBER | {"hierarchy": {"bins": 10}, "render": "mean"}, HAS_NO_MEAN),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), SETTINGS)
+def test_settings_that_a_column_can_not_have_are_refused(settings, says):
+    with pytest.raises(InputError) as refused:
+        Policy.from_dict(content_of({"x": settings, "y": "quasi"}))
+    assert says in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Every fault that is put into a sound hierarchy is found, and no message tells a label."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -61,6 +59,21 @@ BY_HAND = {
         [[*row, ""] for row in SOUND],
         {Fault.EMPTY_LABELS: len(SOUND)},
     ),
+    "only the label that is torn, and not those below it": (
+        [[row[0], f"<ward of {row[1]}>", *row[1:]] for row in planted(1, 2, "<area q>")],
+        {Fault.TWO_PARENTS: ("<group x>",)},
+    ),
+    **{
+        f"two unrelated nodes of one label, one in column {column}, {label}": (
+            planted(row, column, label),
+            {Fault.TWO_NODES: (label,)},
+        )
+        for row, column, label in ((4, 0, "<group x>"), (2, 1, "<leaf d>"), (0, 0, "<area q>"))
+    },
+    **{
+        f"none where a leaf bears the name of what it is in, {label}": (planted(0, 0, label), {})
+        for label in ("<group x>", "<area p>", "<root>")
+    },
 }
 
 
@@ -79,31 +92,11 @@ def test_a_table_without_rows_is_a_fault_and_lengths_are_counted():
     assert "(1 row has 2, 5 rows have 4, 1 row has 5)" in message
 
 
-def test_only_the_label_that_is_torn_is_blamed_and_not_those_below_it():
-    rows = [[row[0], f"<ward of {row[1]}>", *row[1:]] for row in planted(1, 2, "<area q>")]
-    assert found(rows)[Fault.TWO_PARENTS].values == ("<group x>",)
-    assert Fault.TWO_NODES not in found(rows)
-
-
 @pytest.mark.parametrize("column", range(4))
 def test_an_empty_label_is_found_in_any_column(column):
     faults = found(planted(2, column, ""))
     assert faults[Fault.EMPTY_LABELS].count == 1
     assert Fault.EMPTY_LABELS in found([[], ["a", "*"]])
-
-
-@pytest.mark.parametrize(
-    ("row", "column", "label"), [(4, 0, "<group x>"), (2, 1, "<leaf d>"), (0, 0, "<area q>")]
-)
-def test_a_label_for_two_unrelated_groups_is_found(row, column, label):
-    faults = found(planted(row, column, label))
-    assert set(faults) == {Fault.TWO_NODES}
-    assert faults[Fault.TWO_NODES].values == (label,)
-
-
-@pytest.mark.parametrize("label", ["<group x>", "<area p>", "<root>"])
-def test_a_leaf_may_bear_the_name_of_a_group_it_is_in(label):
-    assert found(planted(0, 0, label)) == {}
 
 
 def test_all_faults_are_reported_at_once_and_no_message_tells_a_label():

@@ -2,8 +2,6 @@
 makes of them.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -112,17 +110,6 @@ def test_every_published_mean_is_that_of_its_class(ages, render, k):
         assert abs(Fraction(cell) - mean) <= Fraction(1, 20_000)
 
 
-def test_missing_values_publish_as_they_do_beside_ranges():
-    ages = ["20", "22", "", "", "40", ""]
-    for render in ("mean", "both"):
-        release, _ = published(render, ages, k=2, missing="value")
-        assert release.certificate["faults"] == {"uncovered": 0, "changed": 0}
-        # a row without any value would be nobody
-        frame = pl.DataFrame({"age": ages, "row": range(len(ages))})
-        suppressed = library.publish(frame, policy(render, 3, missing="suppress", other="plain"))
-        assert suppressed.data["age"].to_list().count("*") == 3
-
-
 def test_two_decimals_more_than_the_values_have_and_ten_at_most_behind_leading_zeros():
     assert mean_decimals(["1", "20"]) == 2
     assert mean_decimals(["1.5", " 2.125 "]) == 5
@@ -131,21 +118,6 @@ def test_two_decimals_more_than_the_values_have_and_ten_at_most_behind_leading_z
     assert mean_decimals(["0.00012345678901234", "0"]) == 13
     assert mean_decimals(["1", "1e-999999999"]) == 324
     assert mean_decimals([]) == 2
-
-
-@pytest.mark.parametrize(
-    "attribute",
-    [
-        {"role": "sensitive", "type": "number", "render": "mean"},
-        {"role": "quasi", "render": "mean"},
-        {"role": "quasi", "order": ["a"], "render": "both"},
-        {"role": "quasi", "type": "number", "hierarchy": {"bins": 10}, "render": "mean"},
-    ],
-)
-def test_only_numbers_without_a_hierarchy_have_means(attribute):
-    content = content_of({"x": attribute, "y": {"role": "quasi"}}, 2)
-    with pytest.raises(library.InputError, match=r"type number without a hierarchy"):
-        library.Policy.from_dict(content)
 
 
 def test_only_single_tables_show_means_and_no_method_that_recodes_values():

@@ -1,7 +1,5 @@
 """What Python reads of a refusal: keyword arguments in place of a command's options."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect
@@ -144,9 +142,6 @@ def test_findings_of_check_name_keywords(workplace):
     assert any("read={'decimal': ','}" in one.message for one in found)
     assert isinstance(found[0], AttributeFinding)
     assert found[0].kind in Fault
-
-
-# Bad input is a ValueError
 
 
 def test_bad_input_is_a_value_error_and_nothing_else_is():

@@ -1,7 +1,5 @@
 """Ends of intervals moved outward to round numbers, and ends that are one person's own value."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from fractions import Fraction
@@ -174,18 +172,7 @@ def test_every_end_of_every_method_is_round(method, render):
     assert shoal.audit(release.data, asked, frame, trace=release.trace).holds
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        ({"round": 5, "type": "category", "domain": None}, "of type number"),
-        ({"round": 0}, "must be above 0"),
-        ({"round": 5, "render": "mean"}, "'round' belongs to a quasi-identifier"),
-        ({"round": 5, "role": "sensitive"}, "'round' belongs to a quasi-identifier"),
-    ],
-)
-def test_where_rounding_means_nothing_it_is_refused(more, says):
-    with pytest.raises(InputError, match=says):
-        shoal.Policy.from_dict(policy(**more))
+def test_a_stream_refuses_to_round():
     with pytest.raises(InputError, match="'round' is for 'publish'; leave it out for 'stream'"):
         shoal.stream(policy(round=5), method="fads")
 

@@ -1,7 +1,5 @@
 """Small files that unfold to much are refused before memory is taken for it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -180,6 +178,14 @@ def test_a_folder_is_judged_by_all_of_its_files(tmp_path, monkeypatch):
         files.read(str(tmp_path))
 
 
+def require_refused_where_it_lies(path, text: str, said: str) -> None:
+    """Both from a file, and from the text of a page."""
+    path.write_text(text)
+    for read, source in ((read_mapping, path), (policy_text.read, text)):
+        with pytest.raises(InputError, match=said):
+            read(source)
+
+
 @pytest.mark.parametrize("text", [BOMB, "a: &a [*a]\n", "a: &a {b: *a}\n", BOMB + "b: {<<: *x9}\n"])
 def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_path, text):
     path = tmp_path / "p.yaml"
@@ -190,11 +196,8 @@ def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_
 
 @pytest.mark.parametrize("begin", ["[", "{a: ", "- ", "? ", "- ? "])
 def test_lists_too_deep_for_any_parser_are_refused_where_they_lie(tmp_path, begin):
-    path = tmp_path / "p.yaml"
-    path.write_text(f"version: 1\nx:\n  {begin * 300_000}\n")
-    for read, text in ((read_mapping, path), (policy_text.read, path.read_text())):
-        with pytest.raises(InputError, match="line 3 can't be understood"):
-            read(text)
+    deep = f"version: 1\nx:\n  {begin * 300_000}\n"
+    require_refused_where_it_lies(tmp_path / "p.yaml", deep, "line 3 can't be understood")
 
 
 LONG = "a" * 300_000
@@ -226,14 +229,12 @@ def test_long_texts_and_numbers_of_base_60_are_text_and_take_no_time(tmp_path, n
 @pytest.mark.parametrize("tag", ["int", "bool", "float", "timestamp", "map", "seq", "set", "omap"])
 @pytest.mark.parametrize("value", ["''", "x", "[1]", "9999-99-99", "0x_"])
 def test_a_value_that_is_not_of_its_tag_is_refused_with_its_line(tmp_path, tag, value):
-    path = tmp_path / "p.yaml"
-    path.write_text(f"version: 1\nlabel: !!{tag} {value}\n")
+    path, text = tmp_path / "p.yaml", f"version: 1\nlabel: !!{tag} {value}\n"
     if (tag, value) in (("map", "''"), ("seq", "[1]")):
+        path.write_text(text)
         assert read_mapping(path)["label"] == ({} if tag == "map" else [1])
-        return
-    for read, text in ((read_mapping, path), (policy_text.read, path.read_text())):
-        with pytest.raises(InputError, match="line 2 can't be understood"):
-            read(text)
+    else:
+        require_refused_where_it_lies(path, text, "line 2 can't be understood")
 
 
 def test_a_few_aliases_are_followed(tmp_path):
@@ -242,18 +243,23 @@ def test_a_few_aliases_are_followed(tmp_path):
     assert read_mapping(path) == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}}
 
 
-@pytest.mark.parametrize("place", ["XFD1048576", "ZZ100000", *long_where(bool, ["A1048576"])])
-def test_a_cell_far_from_the_others_is_counted_before_a_range_is_made(tmp_path, place):
-    path = tmp_path / "t.xlsx"
+def workbook(path, part: str, end: str, more: str = "") -> None:
+    """Writes a workbook of one row, with more before the first such end in one of its parts."""
     files.write(pl.DataFrame({"age": ["1"], "ill": ["x"]}), path, ".xlsx")
     with zipfile.ZipFile(path) as book:
         parts = {name: book.read(name) for name in book.namelist()}
-    sheet = "xl/worksheets/sheet1.xml"
-    far = f'<row r="{place.lstrip("XFDZA")}"><c r="{place}"><v>1</v></c></row></sheetData>'
-    parts[sheet] = parts[sheet].replace(b"</sheetData>", far.encode())
+    name = f"xl/{part}.xml"
+    parts[name] = parts[name].replace(end.encode(), (more + end).encode(), 1)
     with zipfile.ZipFile(path, "w") as book:
         for name, content in parts.items():
             book.writestr(name, content)
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "ZZ100000", *long_where(bool, ["A1048576"])])
+def test_a_cell_far_from_the_others_is_counted_before_a_range_is_made(tmp_path, place):
+    path = tmp_path / "t.xlsx"
+    far = f'<row r="{place.lstrip("XFDZA")}"><c r="{place}"><v>1</v></c></row>'
+    workbook(path, "worksheets/sheet1", "</sheetData>", far)
     if place.startswith("A"):  # one column, all of whose rows are few enough
         assert files.read_as(path, ".xlsx").frame.height == 2
         return
@@ -274,15 +280,9 @@ def test_blank_cells_and_styles_are_counted_no_further_than_needed(
     monkeypatch.setattr(regular_files, "FREE_CELLS", 10)
     monkeypatch.setattr(workbooks, "MOST_STYLES", 60)
     path = tmp_path / "t.xlsx"
-    files.write(pl.DataFrame({"age": ["1"], "ill": ["x"]}), path, ".xlsx")
+    workbook(path, part, end)
     assert files.read_as(path, ".xlsx").frame.height == 1
-    with zipfile.ZipFile(path) as book:
-        parts = {name: book.read(name) for name in book.namelist()}
-    name = f"xl/{part}.xml"
-    parts[name] = parts[name].replace(end.encode(), (more * 80 + end).encode(), 1)
-    with zipfile.ZipFile(path, "w") as book:
-        for name, content in parts.items():
-            book.writestr(name, content)
+    workbook(path, part, end, more * 80)
     with pytest.raises(InputError, match=said):
         files.read_as(path, ".xlsx")
 

@@ -4,7 +4,6 @@ import pytest
 import yaml
 
 import shoal as library
-from sample_policies import content_of
 
 SAYS = "attribute 'charge': has an open question (ask); answer it and delete the key"
 
@@ -76,12 +75,3 @@ def test_an_agreement_with_a_question_is_refused(folder, shoal):
     (folder / "bank.parties.yaml").write_text(yaml.safe_dump(content))
     done = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv")
     assert (done.status, done.err) == (2, f"shoal: {SAYS.replace('charge', 'salary')}\n")
-
-
-@pytest.mark.parametrize("empty", [None, ""])
-def test_an_empty_question_is_refused_rather_than_taken_for_none(empty):
-    content = content_of({"age": {"role": "quasi", "ask": empty}}, 2)
-    with pytest.raises(
-        library.InputError, match=r"attributes\.age\.ask: is empty; write .*delete the key"
-    ):
-        library.Policy.from_dict(content)

@@ -223,30 +223,11 @@ def test_of_several_attributes_the_worst_counts(model, classes, limit):
     assert (both.holds(classes) == one.holds(classes) & other.holds(classes)).all()
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        TCloseness("s", 0.0),
-        BetaLikeness("s", 0.5, "basic"),
-        BetaLikeness("s", 1.0),
-        DeltaDisclosure("s", 0.7),
-    ],
-    ids=str,
-)
-@given(classes=published.classes())
-def test_everybody_in_one_class_is_like_the_table(promise, classes):
-    whole_table = published.in_one_class(classes)
-    assert promise.holds(whole_table)[0] == (classes.labels >= 0).any()
-
-
 @given(published.classes())
 def test_a_certificate_states_k_beside_l(classes):
     report = KLDiversity("s", 3, 2).report(classes)
     assert (report["k"], report["asked"]) == (3, 2)
     assert report["k_measured"] == min(Classes.people(classes).tolist())
-
-
-# (alpha, k)-anonymity: how confidently a value can be guessed
 
 
 @pytest.mark.parametrize(("having", "holds"), [(3, True), (4, False)])
@@ -273,9 +254,6 @@ def test_an_attribute_without_a_name_is_refused():
         AlphaKAnonymity("", 0.5, 2)
 
 
-# Subject share: how much of a class one person owns
-
-
 @given(published.classes(), SHARES)
 def test_merging_two_classes_that_hold_holds_also_where_they_share_people(classes, share):
     promise = SubjectShare(share)
@@ -292,9 +270,3 @@ def test_a_share_that_the_whole_table_breaks_is_infeasible_and_the_nearest_is_na
         " nearest that holds is share = 0.75"
     ]
     assert infeasible_promises([SubjectShare(0.75)], table) == []
-
-
-@pytest.mark.parametrize("share", [0, 1.5, True, "half"])
-def test_senseless_shares_are_refused(share):
-    with pytest.raises(InputError):
-        SubjectShare(share)

@@ -16,12 +16,6 @@ from shoal.errors import InputError
 from shoal.privacy.k_anonymity import KAnonymity
 
 
-def test_two_records_of_one_subject_count_once():
-    classes = Classes(np.array([0, 0, 0]), 1, np.array([7, 7, 8], dtype=np.int32))
-    assert KAnonymity(2).report(classes)["measured"] == 2
-    assert not KAnonymity(3).holds(classes)[0]
-
-
 @given(published.classes(), st.data())
 def test_some_quasi_identifiers_are_measured_on_their_equal_cells(classes, data):
     n = len(classes.labels)
@@ -64,20 +58,6 @@ def test_a_name_that_is_no_quasi_identifier_is_refused():
         KAnonymity(2, ("b",)).measure(Classes(np.zeros(2, int), 1, quasi={"a": np.zeros(2, int)}))
 
 
-@pytest.mark.parametrize(
-    ("people", "remedy"),
-    [(5, None), (4, "holds is k = 4"), (2, "holds is k = 2"), (1, "no k holds for fewer than 2")],
-)
-def test_a_table_of_exactly_k_people_is_enough(people, remedy):
-    findings = KAnonymity(5).nearest(Classes(np.zeros(people, dtype=np.int32), 1))
-    if remedy is None:
-        assert findings == []
-    else:
-        (finding,) = findings
-        assert finding.startswith("promise 'k-anonymity': k = 5 asked")
-        assert finding.endswith(remedy)
-
-
 def test_no_class_has_no_worst_one():
     report = KAnonymity(2).report(Classes(np.full(3, -1), 0))
     assert (report["measured"], report["holds"]) == (None, True)
@@ -109,9 +89,3 @@ def test_a_person_whose_name_is_written_in_two_ways_counts_once(names):
 def test_a_column_of_names_is_compared_as_each_of_them(cells):
     column = pl.Series("who", cells)
     assert names_of(column).to_list() == [person_name(cell) for cell in cells]
-
-
-@pytest.mark.parametrize("letter", [chr(n) for n in range(0x3001) if chr(n).isspace()])
-def test_whatever_python_takes_for_a_blank_is_none_of_a_name(letter):
-    assert person_name(f"{letter}p{letter}") == "p"
-    assert names_of(pl.Series([f"{letter}p{letter}"])).to_list() == ["p"]

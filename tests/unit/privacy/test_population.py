@@ -37,18 +37,6 @@ PEOPLE = {"at": [*"aabbccdd"], "sex": [*"fmfmfmfm"], "age": [1, 1, 1, 1, 2, 2, 2
 FRAME = pl.DataFrame({"at": ["a", "b", "c"], "sex": ["f", "f", "m"], "age": [1, 1, 2]})
 
 
-def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
-    asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 2})
-    released = pl.DataFrame(
-        {"at": ["north", "north", "south"], "sex": ["f", "f", "*"], "age": ["1", "1", "[2, 3]"]}
-    )
-    certificate = shoal.audit(released, asked, FRAME)
-    # two women of the north; four people of the south
-    assert certificate["promises"][0]["measured"] == 2
-    assert certificate.holds
-    assert not shoal.audit(FRAME, asked, FRAME).holds
-
-
 def test_a_population_in_which_somebody_has_several_records_is_refused(tmp_path):
     people = PEOPLE | {"who": ["p", "q", "P", " p", "p\u200b", "r", "s", "t"]}
     asked = policy(tmp_path, people, {"model": "k-map", "k": 2}, name="mondrian")
@@ -150,14 +138,6 @@ def test_delta_presence_bounds_the_chance_to_be_in_the_release(tmp_path):
     assert promise["measured"] <= 0.5
 
 
-def test_people_who_fit_no_class_break_a_least_chance():
-    fits = {"p": Population(np.array([4]), 3)}
-    classes = Classes(np.zeros(2, np.int32), 1, population=fits)
-    assert DeltaPresence(0.5, "p").holds(classes).all()
-    assert not DeltaPresence(0.5, "p", 0.1).holds(classes).any()
-    assert DeltaPresence(0.5, "p", 0.1).report(classes)["measured_min"] == 0.0
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=6),
     st.sampled_from([(0.0, 0.5), (0.2, 0.6), (0.25, 0.75), (0.1, 1.0)]),
@@ -184,15 +164,6 @@ def test_chances_are_people_of_the_class_by_people_who_fit(pairs, bounds, outsid
             size > 0 and fit >= k for size, fit in zip(sizes, fits, strict=True)
         ]
         assert KMap(k, "p").measure(classes).tolist() == list(fits)
-
-
-@pytest.mark.parametrize(
-    ("people", "nearest"), [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k")]
-)
-def test_the_nearest_k_map_is_as_many_people_as_there_are(people, nearest):
-    found = KMap(5, "p").nearest_among(people)
-    assert len(found) == (nearest is not None)
-    assert all(nearest in finding.rsplit(";", 1)[1] for finding in found)
 
 
 def test_what_the_population_lacks_is_reported_all_at_once(tmp_path):

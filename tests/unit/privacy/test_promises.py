@@ -64,14 +64,15 @@ def test_hold_is_what_every_promise_says_of_a_full_labelling(classes, chosen, da
     )
 
 
-@given(published.classes(), st.sampled_from([0.1, 0.2, 0.25, 0.5]))
-def test_a_part_of_the_records_is_compared_with_the_whole_table(classes, t):
+@pytest.mark.parametrize("joint", [False, True])
+@given(published.classes(("s", "u")), st.sampled_from([0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 0.75]))
+def test_a_part_of_the_records_is_compared_with_the_whole_table(joint, classes, t):
     # where nobody is left out, the whole table is what it is compared with anyway
     labels = np.where(classes.labels < 0, classes.count, classes.labels)
     everyone = published.relabelled(classes, labels, classes.count + 1)
-    template = published.in_one_class(everyone)
-    expected = TCloseness("s", t).holds(everyone)[: classes.count]
-    bound = BoundPromises([TCloseness("s", t)], template)
+    promise = TCloseness(("s", "u") if joint else "s", t, joint)
+    bound = BoundPromises([promise], published.in_one_class(everyone))
+    expected = promise.holds(everyone)[: classes.count]
     assert bound.holds(classes.labels, classes.count).tolist() == expected.tolist()
 
 
@@ -118,14 +119,6 @@ def test_values_of_one_subject_imply_no_size():
 )
 def test_sizes_suffice_only_for_k_and_only_where_a_record_is_a_subject(models, subjects, beyond):
     assert BoundPromises(models, table([0, 1, 1], subjects)).needs_more_than_k is beyond
-
-
-def test_an_empty_class_holds_nothing():
-    assert BoundPromises([], table([0, 1])).holds(np.array([0, 2]), 3).tolist() == [
-        True,
-        False,
-        True,
-    ]
 
 
 @given(published.classes(), st.data())
@@ -227,6 +220,7 @@ SENSELESS = [
     (partial(KLDiversity, "s", k=2, l=2), {"k": [1, 2.0], "l": [0, 2.0]}),
     (partial(BetaLikeness, "s"), {"beta": [0, -1.0]}),
     (partial(DeltaDisclosure, "s"), {"delta": [0, -1.0]}),
+    (SubjectShare, {"share": [0, 1.5]}),
 ]
 
 
@@ -302,6 +296,23 @@ def test_an_infeasible_promise_is_reported_with_the_nearest_that_holds(model, ne
     assert infeasible_promises([nearest], whole) == []
 
 
+@pytest.mark.parametrize(
+    "nearest",
+    [
+        lambda people: KAnonymity(5).nearest(Classes(np.zeros(people, dtype=np.int32), 1)),
+        KMap(5, "p").nearest_among,
+    ],
+    ids=["in the table", "in the population"],
+)
+@pytest.mark.parametrize(
+    ("people", "named"), [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k")]
+)
+def test_exactly_k_people_are_enough_and_of_fewer_the_nearest_k_is_named(nearest, people, named):
+    findings = [finding.rsplit(";", 1) for finding in nearest(people)]
+    assert len(findings) == (named is not None)
+    assert all("k = 5 asked" in asked and named in remedy for asked, remedy in findings)
+
+
 @given(published.classes(distance="equal"), st.sampled_from([0.1, 0.2, 0.3]))
 def test_the_share_named_as_nearest_holds(classes, alpha):
     for finding in infeasible_promises([AlphaKAnonymity("s", alpha, 2)], classes):
@@ -326,41 +337,11 @@ def test_findings_and_reports_name_no_value():
 
 
 def test_every_promise_says_what_it_is():
-    assert set(registry.models()) == {
-        "k-anonymity",
-        "l-diversity",
-        "t-closeness",
-        "alpha-k-anonymity",
-        "p-sensitive-k-anonymity",
-        "k-l-diversity",
-        "beta-likeness",
-        "delta-disclosure",
-        "k-map",
-        "delta-presence",
-        "average-risk",
-        "sample-uniqueness",
-        "population-uniqueness",
-        "subject-share",
-        "individual-risk",
-        "global-risk",
-        "holder-share",
-    }
     for name, model in registry.models().items():
         assert model.model == name
         assert model.definition.endswith(".")
         assert model.monotone == (name != "population-uniqueness")
         assert model.source
-
-
-def without_missing(labels, columns, missing, ask):
-    """What a promise measures in the worst class once nobody without a value is left, by hand."""
-    worst = []
-    for label in sorted({*labels}):
-        of_class = [i for i, one in enumerate(labels) if one == label]
-        for column in columns:
-            kept = [column[i] for i in of_class if column[i] < missing]
-            worst.append(ask(kept))
-    return worst
 
 
 @pytest.mark.parametrize("make", [partial(TCloseness, t=0.9), partial(BetaLikeness, beta=9.0)])
@@ -388,14 +369,17 @@ def test_what_is_measured_without_missing_values_is_as_counted_by_hand(data):
     }
     classes = Classes(np.array(labels, dtype=np.int32), max(labels) + 1, None, sensitive)
 
-    def share(kept):
-        return max(kept.count(one) for one in kept) / len(kept) if kept else 0.0
+    def values_of(column):
+        """Those of each class that are no missing ones."""
+        shown = [*zip(labels, column, strict=True)]
+        return [[one for own, one in shown if own == label and one < 3] for label in {*labels}]
 
-    distinct = without_missing(labels, columns, 3, lambda kept: len({*kept}))
-    shares = without_missing(labels, columns[:1], 3, share)
-    of_one = without_missing(labels, columns[:1], 3, lambda kept: len({*kept}))
+    of_one, of_other = ([len({*own}) for own in values_of(column)] for column in columns)
+    shares = [
+        max(map(own.count, own), default=0) / max(len(own), 1) for own in values_of(columns[0])
+    ]
     for promise, expected, better in (
-        (PSensitiveKAnonymity(("a", "b"), 2, 2), min(distinct), min),
+        (PSensitiveKAnonymity(("a", "b"), 2, 2), min(*of_one, *of_other), min),
         (LDiversity("a", 2), min(of_one), min),
         (AlphaKAnonymity("a", 0.5, 2), max(shares), max),
     ):

@@ -18,7 +18,6 @@ from shoal.privacy.reidentification import (
     GlobalRisk,
     IndividualRisk,
     individual_risk,
-    risks_of_people,
     sample_report,
 )
 from shoal.reports.text import summary
@@ -53,11 +52,6 @@ def test_individual_risk_is_the_mean_of_one_by_all_who_fit(people, p):
     assert risk(people, people / p) == pytest.approx(naive.summed_risk(people, p), rel=1e-12)
 
 
-def test_the_risks_of_the_literature():
-    assert risk(1, 10) == pytest.approx(0.2558428, abs=1e-7)
-    assert risk(2, 20) == pytest.approx(0.0826841, abs=1e-7)
-
-
 def test_the_page_for_users_of_sdcmicro_compares_with_what_sdcmicro_computes():
     one, two, three = (risk(people, 10 * people) for people in (1, 2, 3))
     p, q = 0.1, 0.9
@@ -88,14 +82,6 @@ def classes_of(labels, weights, households=None, subjects=None):
     sample = Sample(np.array(weights, dtype=np.float64), homes)
     count = int(labels.max()) + 1
     return Classes(labels, count, subjects, sample=sample)
-
-
-def test_everybody_of_a_household_carries_the_chance_that_one_is_named():
-    found = risks_of_people(classes_of([0, 1, 2], [10, 10, 50], [0, 0, 1]))
-    own = 0.2558428
-    assert found.own[:2] == pytest.approx([own, own], abs=1e-7)
-    assert found.household[:2] == pytest.approx([1 - (1 - own) ** 2] * 2, abs=1e-7)
-    assert found.household[2] == pytest.approx(found.own[2])
 
 
 def test_the_records_of_a_person_count_once():
@@ -155,9 +141,6 @@ def test_a_certificate_counts_everybody_by_their_risk(seed, lives_alone):
                 below = sum(stated[key]["people"][:number])
                 assert sum(r < edge * (1 - 1e-9) for r in risks) <= below
                 assert below <= sum(r < edge * (1 + 1e-9) for r in risks)
-
-
-# Measured on a published file, by who has the original
 
 
 FRAME = pl.DataFrame(
@@ -251,26 +234,23 @@ def test_the_attack_on_the_population_takes_the_weights():
     assert certificate["risk"]["journalist_max"] == pytest.approx(max(own), abs=5e-5)
 
 
-def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, tmp_path):
-    FRAME.write_csv(tmp_path / "in.csv")
-    policy, released = tmp_path / "p.json", tmp_path / "out.csv"
-    policy.write_text(json.dumps(POLICY))
-    report, trace = tmp_path / "report.html", tmp_path / "trace.jsonl"
-    more = "--report", report, "--trace", trace
-    assert shoal("publish", tmp_path / "in.csv", "-p", policy, "-o", released, *more).status == 0
-    (tmp_path / "release.yaml").write_text("version: 1")
-    dossier = tmp_path / "dossier.html"
-    shoal("dossier", released, "--context", tmp_path / "release.yaml", "-o", dossier, status=0)
-    stated = json.loads((tmp_path / "out.csv.certificate.json").read_text())["individual_risk"]
-    for page in (report, dossier):
-        text = page.read_text()
+def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, folder):
+    FRAME.write_csv("in.csv")
+    Path("p.json").write_text(json.dumps(POLICY))
+    Path("release.yaml").write_text("version: 1")
+    publish = "publish in.csv -p p.json -o out.csv --report report.html --trace trace.jsonl"
+    assert shoal(*publish.split()).status == 0
+    shoal(*"dossier out.csv --context release.yaml -o dossier.html".split(), status=0)
+    certificate = json.loads(Path("out.csv.certificate.json").read_text())
+    stated = certificate["individual_risk"]
+    for page in ("report.html", "dossier.html"):
+        text = Path(page).read_text()
         assert f"6 people; each person: {stated['own']['mean']:.3g} on average" in text
         assert f"with household: {stated['household']['mean']:.3g} on average" in text
         assert "mean, at most 0.3</text>" in text
+    read = "-p p.json --original in.csv --trace trace.jsonl".split()
+    assert shoal("verify", "out.csv", *read).status == 0
     stated["household"]["people"][-2] += 1
-    changed = json.loads((tmp_path / "out.csv.certificate.json").read_text())
-    forged = tmp_path / "forged.json"
-    forged.write_text(json.dumps(changed | {"individual_risk": stated}))
-    read = "-p", policy, "--original", tmp_path / "in.csv", "--trace", trace
-    assert shoal("verify", released, *read).status == 0
-    assert "individual_risk, household, people" in shoal("verify", released, forged, *read).out
+    Path("forged.json").write_text(json.dumps(certificate))
+    found = shoal("verify", "out.csv", "forged.json", *read).out
+    assert "individual_risk, household, people" in found

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
@@ -31,20 +31,27 @@ def classes_of(sizes):
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=12)
 
 
-@given(SIZES, st.sampled_from([0.1, 0.25, 0.5, 1.0]))
-def test_average_risk_is_the_mean_over_people_of_one_by_their_class(sizes, threshold):
-    truth = sum(Fraction(1, s) for s in sizes for _ in range(s)) / sum(sizes)
-    promise = AverageRisk(threshold)
-    assert promise.measure(classes_of(sizes)) == pytest.approx([float(truth)] * len(sizes))
-    assert promise.holds(classes_of(sizes)).all() == (truth <= Fraction(str(threshold)))
+def average_risk(sizes):
+    """The mean over people of one by the size of their class."""
+    return sum(Fraction(1, s) for s in sizes for _ in range(s)) / sum(sizes)
 
 
-@given(SIZES, st.sampled_from([0.0, 0.1, 0.25, 1.0]))
-def test_sample_uniqueness_is_the_share_of_people_alone(sizes, threshold):
-    truth = Fraction(sizes.count(1), sum(sizes))
-    promise = SampleUniqueness(threshold)
-    assert promise.measure(classes_of(sizes)) == pytest.approx([float(truth)] * len(sizes))
-    assert promise.holds(classes_of(sizes)).all() == (truth <= Fraction(str(threshold)))
+def share_alone(sizes):
+    return Fraction(sizes.count(1), sum(sizes))
+
+
+@pytest.mark.parametrize(
+    ("model", "truth", "thresholds"),
+    [
+        (AverageRisk, average_risk, [0.1, 0.25, 0.5, 1.0]),
+        (SampleUniqueness, share_alone, [0.0, 0.1, 0.25, 1.0]),
+    ],
+)
+@given(sizes=SIZES, data=st.data())
+def test_a_risk_of_the_release_is_that_of_a_count_over_all(model, truth, thresholds, sizes, data):
+    promise, expected = model(data.draw(st.sampled_from(thresholds))), truth(sizes)
+    assert promise.measure(classes_of(sizes)) == pytest.approx([float(expected)] * len(sizes))
+    assert promise.holds(classes_of(sizes)).all() == (expected <= Fraction(str(promise.threshold)))
 
 
 @pytest.mark.parametrize("threshold", [1.0, 0.5, 0.3, 0.15])
@@ -90,13 +97,6 @@ def test_merging_may_break_population_uniqueness_so_it_is_not_monotone():
     assert promise.measure(classes_of(merged))[0] > promise.measure(classes_of(fine))[0]
 
 
-def test_people_with_several_records_count_once():
-    labels = np.array([0, 0, 1], dtype=np.int32)
-    classes = Classes(labels, 2, np.array([4, 4, 5], dtype=np.int32))
-    assert SampleUniqueness(0.5).measure(classes).tolist() == [1.0, 1.0]
-    assert AverageRisk(0.5).measure(classes).tolist() == [1.0, 1.0]
-
-
 def test_no_class_has_no_figure_and_suppressed_records_are_none():
     suppressed = Classes(np.full(3, -1, dtype=np.int32), 0)
     assert AverageRisk(0.1).report(suppressed)["measured"] is None
@@ -112,38 +112,43 @@ def sample(sizes):
     st.lists(st.integers(1, 5), min_size=1, max_size=8).filter(lambda s: 1 in s),
     st.sampled_from([0.2, 0.5, 1.0]),
 )
+@example([1] * 500 + [2] * 300 + [5] * 380, 0.1)  # more ways to draw it than floats count
 def test_zayatz_is_bayes_over_hypergeometric_draws(sizes, fraction):
     n, population = sum(sizes), round(sum(sizes) / fraction)
 
     def one_of(j):
         return Fraction(j * math.comb(population - j, n - 1), math.comb(population, n))
 
-    weight = {j: Fraction(count, len(sizes)) * one_of(j) for j, count in Counter(sizes).items()}
-    truth = (
-        Fraction(sizes.count(1), n) * weight[1] / sum(weight.values())
-        if sum(weight.values())
-        else None
-    )
-    found = zayatz(*sample(sizes), fraction)
-    assert math.isnan(found) if truth is None else found == pytest.approx(float(truth))
+    weight = {j: count * one_of(j) for j, count in Counter(sizes).items()}
+    total, found = sum(weight.values()), zayatz(*sample(sizes), fraction)
+    if total:
+        assert found == pytest.approx(float(Fraction(sizes.count(1), n) * weight[1] / total))
+    else:
+        assert math.isnan(found)
+
+
+def log_likelihood(sizes, alpha, theta):
+    """Pitman's sampling formula, written out."""
+    seats = sum(np.log(theta + i * alpha) for i in range(1, len(sizes)))
+    people = sum(np.log(theta + i) for i in range(1, sum(sizes)))
+    return seats - people + sum(np.log(i - alpha) for s in sizes for i in range(1, s))
+
+
+def expected_unique(sizes, fraction, alpha, theta):
+    """The share of the population that is unique."""
+    grown = (sum(sizes) / fraction) ** (alpha - 1)
+    return special.gamma(theta + 1) / special.gamma(theta + alpha) * grown
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=4, max_size=20).filter(lambda s: 1 in s and max(s) > 1))
-def test_pitman_takes_the_most_likely_parameters(sizes):
-    """No point of a grid is likelier than the fit, written out from the sampling formula."""
-    fraction, n, u = 0.1, sum(sizes), len(sizes)
-    found = pitman(*sample(sizes), fraction)
+def test_pitman_takes_parameters_than_which_no_point_of_a_grid_is_likelier(sizes):
+    found = pitman(*sample(sizes), 0.1)
     if math.isnan(found):
         return
-
-    alpha, theta = np.meshgrid(np.linspace(0.01, 0.99, 50), np.geomspace(0.01, 100, 60))
-    seats = sum(np.log(theta + i * alpha) for i in range(1, u))
-    people = sum(np.log(theta + i) for i in range(1, n))
-    likelihood = seats - people + sum(np.log(i - alpha) for s in sizes for i in range(1, s))
-    grown = (n / fraction) ** (alpha - 1)
-    unique = special.gamma(theta + 1) / special.gamma(theta + alpha) * grown
-    near = unique[likelihood > likelihood.max() - 0.05]
+    grid = np.meshgrid(np.linspace(0.01, 0.99, 50), np.geomspace(0.01, 100, 60))
+    likelihood = log_likelihood(sizes, *grid)
+    near = expected_unique(sizes, 0.1, *grid)[likelihood > likelihood.max() - 0.05]
     assert near.min() * 0.8 <= found <= near.max() * 1.25 + 1e-3
 
 
@@ -159,30 +164,21 @@ def test_pitman_takes_the_most_likely_parameters(sizes):
 )
 @pytest.mark.parametrize("fraction", [0.02, 0.5])
 def test_pitman_equals_a_general_search_for_the_most_likely_parameters(sizes, fraction):
-    n, u = sum(sizes), len(sizes)
-
     def parameters(at):
         alpha = 1 / (1 + math.exp(-at[0]))
         return alpha, math.exp(at[1]) - alpha
 
-    def unlikelihood(at):
-        alpha, theta = parameters(at)
-        seats = sum(math.log(theta + i * alpha) for i in range(1, u))
-        people = sum(math.log(theta + i) for i in range(1, n))
-        return people - seats - sum(math.log(i - alpha) for s in sizes for i in range(1, s))
-
     best = optimize.minimize(
-        unlikelihood,
+        lambda at: -log_likelihood(sizes, *parameters(at)),
         [0.0, 1.0],
         method="Nelder-Mead",
         options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000},
     )
-    alpha, theta = parameters(best.x)
+    found, (alpha, theta) = pitman(*sample(sizes), fraction), parameters(best.x)
     if alpha < 1e-3:  # the likelihood still rises at the edge of the domain
-        assert math.isnan(pitman(*sample(sizes), fraction))
+        assert math.isnan(found)
         return
-    unique = math.gamma(theta + 1) / math.gamma(theta + alpha) * (n / fraction) ** (alpha - 1)
-    assert pitman(*sample(sizes), fraction) == pytest.approx(unique, rel=1e-5)
+    assert found == pytest.approx(expected_unique(sizes, fraction, alpha, theta), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -205,17 +201,6 @@ def test_snb_finds_the_model_whose_expected_sample_it_is_given(r, p, fraction):
     counts = np.array([alone, others - rest % others, rest % others])
     truth = classes * chance[0] / people
     assert snb(sizes, counts, fraction) == pytest.approx(truth, rel=1e-4)
-
-
-def test_zayatz_stays_finite_where_the_ways_to_draw_a_sample_are_not():
-    sizes = [1] * 500 + [2] * 300 + [5] * 380
-    n, population = sum(sizes), 10 * sum(sizes)
-
-    def one_of(j):
-        return Fraction(j * math.comb(population - j, n - 1), math.comb(population, n))
-
-    total = sum(count * one_of(j) for j, count in Counter(sizes).items())
-    assert zayatz(*sample(sizes), 0.1) == pytest.approx(float(500 * 500 * one_of(1) / total / n))
 
 
 @pytest.mark.parametrize("estimator", [zayatz, snb])
