@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import shoal as front_door
+from page_text import Page, assert_needs_nothing_else
 from sample_policies import content_of
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
@@ -25,7 +26,6 @@ from shoal.reports.attacks import interval_text
 from shoal.reports.comparison import COLOURS, MARKERS, render
 from shoal.reports.comparison_table import CLASSIFICATION, as_text, columns, faults, more_columns
 from shoal.samples import survey
-from unit.reports.test_report import Page
 
 MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]
 
@@ -565,13 +565,7 @@ def page(compared) -> str:
 
 
 def test_the_page_needs_nothing_but_itself(page):
-    assert not re.search(r"https?://|//[a-z]|@import|url\((?!#)", page)
-    read = Page(page)
-    assert all(target.startswith("#") for target in read.loaded)
-    assert not {"script", "img", "link", "iframe", "object", "embed"} & set(read.tags)
-    assert {target[1:] for target in read.loaded} <= set(read.ids)
-    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(read.ids)
-    assert len(read.ids) == len(set(read.ids))
+    assert_needs_nothing_else(page)
 
 
 def test_the_page_has_the_table_and_a_described_chart_of_loss_crowd_risk_and_time(page, compared):
