@@ -2,6 +2,11 @@
 
 from typing import Any
 
+COLUMNS = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
+
 
 def declared() -> dict[str, Any]:
     """Seven quasi-identifiers, the nominal ones ordered by frequency; occupation is sensitive."""

@@ -158,13 +158,17 @@ def test_comparators_are_compared_where_they_are_named_and_never_proposed(sample
 def test_the_usual_ks_and_the_policys_are_compared_when_none_is_named():
     assert checked_ks(None, 7) == [5, 7, 10, 25, 50]
     assert checked_ks(None, 25) == [5, 10, 25, 50]
+    assert checked_ks(5, 2) == [5]
 
 
 def test_a_k_that_is_a_word_of_the_call_is_the_only_one_compared(sample_table, sample_policy):
     words = {"quasi": ["age"], "other": "drop", "methods": ["mondrian"]}
-    assert compare(sample_table, k=7, **words).ks == (7,)
+    asked = {(7,): {"k": 7}, (5,): {"k": 7, "ks": [5]}, (4, 7): {"ks": [7, 4]}}
+    for ks, given in (asked | {(5, 10, 25, 50): {}}).items():
+        assert compare(sample_table, **given, **words).ks == ks
     assert compare(sample_table, sample_policy, ["mondrian"], k=7).ks == (7,)
-    assert compare(sample_table, k=7, ks=[5], **words).ks == (5,)
+    with pytest.raises(InputError, match=r"^compare: no quasi-identifier"):
+        compare(sample_table, ks=[4])
 
 
 # What is recommended
@@ -221,14 +225,6 @@ def test_words_are_compared_as_they_are_published(sample_table):
     assert row.loss == release.certificate["utility"]["gcp"]
     with pytest.raises(InputError, match="needs a policy for a file"):
         front_door.compare("people.csv", quasi=["age"], k=10)
-
-
-def test_ks_stand_for_k_and_so_do_the_usual_ones(sample_table):
-    words = {"quasi": ["age", "sex"], "other": "drop", "methods": ["mondrian"]}
-    assert compare(sample_table, ks=[7, 4], **words).ks == (4, 7)
-    assert compare(sample_table, **words).ks == (5, 10, 25, 50)
-    with pytest.raises(InputError, match=r"^compare: no quasi-identifier"):
-        compare(sample_table, ks=[4])
 
 
 def test_the_least_k_is_advised_about_where_the_policys_is_not_compared(compared):
