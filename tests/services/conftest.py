@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_broker import broker_in, why_not
+from postgres_server import USER, Server, server
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -23,3 +24,18 @@ def broker(tmp_path_factory):
         pytest.skip(reason)
     with broker_in(tmp_path_factory.mktemp("kafka")) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def running():
+    """A PostgreSQL server."""
+    with server() as started:
+        yield started
+
+
+@pytest.fixture
+def pg(running: Server) -> Server:
+    """The server, with an empty schema."""
+    running.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    running.run(f"GRANT ALL ON SCHEMA public TO {USER}")
+    return running
