@@ -1,5 +1,6 @@
 """Servers that several modules share, since they take seconds to start."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,9 @@ def pg(running: Server) -> Server:
     running.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     running.run(f"GRANT ALL ON SCHEMA public TO {USER}")
     return running
+
+
+@pytest.fixture
+def said(fused, tmp_path) -> Path:
+    """A copy of the transcript of a module's fusion, whose folder comes first."""
+    return shutil.copytree(fused[0] / "said", tmp_path / "said")
