@@ -188,7 +188,7 @@ def _judge(case: Case, out: Path, certificate, outcome: Outcome, dates: list[lis
     found = Judged(people, known, rows.get("count_known", False))
     fewest = found.fewest()
     if is_exact:
-        fewest = min(fewest, found.least_by_dates(dates, False) or fewest)
+        fewest = min(fewest, found.least_by_dates(dates) or fewest)
     for promise in certificate["promises"]:
         table = "visits" if promise["attributes"] == ["visits.disease"] else "people"
         measured = {
