@@ -13,6 +13,7 @@ import typer.main
 import yaml
 from hypothesis import HealthCheck, settings
 
+import adult_cases
 from sample_policies import PATIENTS
 from shoal.cli.main import status_of
 from shoal.samples import patients
@@ -59,11 +60,6 @@ ROOT = Path(__file__).resolve().parent.parent
 WAITING = ROOT / "tests" / "services", ROOT / "tests" / "web"
 DATA = Path(os.environ.get("SHOAL_DATA") or ROOT.parent / "shared" / "data")
 
-ADULT_COLUMNS = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country income"
-).split()
-
 
 @pytest.fixture(autouse=True, scope="session")
 def _our_own_bugs_show_their_trace():
@@ -83,7 +79,7 @@ def adult(data_folder) -> pl.DataFrame:
     """Adult's 30,162 complete training records, as text."""
     lines = (data_folder / "adult" / "adult.data").read_text().splitlines()
     rows = [line.split(", ") for line in lines if line and "?" not in line]
-    return pl.DataFrame(rows, schema=ADULT_COLUMNS, orient="row")
+    return pl.DataFrame(rows, schema=adult_cases.COLUMNS, orient="row")
 
 
 @pytest.fixture

@@ -15,8 +15,11 @@ from urllib.parse import quote
 
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.session import DatabaseRefusal
+from shoal.connectors.database.tables import opened
+from shoal.connectors.location import parse_address
 
 if TYPE_CHECKING:
+    import polars as pl
     import pytest
 
 USER, PASSWORD = "asked", "ge heim/@:%"
@@ -102,6 +105,25 @@ class Server:
         if self._process is not None:
             self._process.wait(timeout=30)
 
+    def keep_wearers(self, frame: pl.DataFrame, schema: str = "public") -> None:
+        """Makes the table `people` of wearers."""
+        self.run(
+            f"CREATE TABLE {schema}.people (who text PRIMARY KEY, age bigint, height bigint,"
+            " sex text, activity text, beat bigint)"
+        )
+        people = parse_address(self.url("people", more=f"&schema={schema}"))
+        with opened(people, writing=True) as table:
+            table.session.insert(table, frame)
+            table.session.commit()
+
+    def await_quiet(self) -> None:
+        """Waits while it is at work for a client that is gone: it may still commit for it."""
+        others = "SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        until = time.monotonic() + 120
+        while self.run(others) != [(1,)]:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
     def tables(self, schema: str = "public") -> set[str]:
         """The names of the tables in a schema, by default the usual one."""
         found = self.run(
@@ -113,7 +135,9 @@ class Server:
 
 @contextmanager
 def server() -> Iterator[Server]:
-    """A server that lives as long as the block; skips the test where there can be none."""
+    """A server that lives as long as the block, and that knows USER; skips the test where there can
+    be none.
+    """
     reason = why_not()
     if reason:
         import pytest
@@ -133,6 +157,8 @@ def server() -> Iterator[Server]:
         subprocess.run(made, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         (data / "pg_hba.conf").write_text(HBA)
         started.start()
+        secret = PASSWORD.replace("'", "''")
+        started.run(f"CREATE ROLE {USER} LOGIN PASSWORD '{secret}'")
         yield started
     finally:
         started.stop()

@@ -8,14 +8,14 @@ from shoal.policy.binding import past_memory
 from shoal.search import large_tables
 
 
-def make_every_table_too_large(patch: pytest.MonkeyPatch) -> None:
-    """And everything is done in many small parts."""
+def make_every_table_too_large(patch: pytest.MonkeyPatch, times: int = 1) -> None:
+    """And everything is done in many small parts, or in parts so many times as large."""
     patch.setattr(past_memory, "BASE", 0)
     patch.setattr(past_memory, "RECORD_BYTES", 0)
     patch.setattr(past_memory, "HELD_BYTES", 1e9)
     patch.setattr(in_parts, "RECORD_BYTES", 400)
     patch.setattr(in_parts, "JOINED_BYTES", 0)
-    patch.setattr(room, "BLOCK", 70)
-    patch.setattr(coded_table, "SEGMENT", 90)
-    patch.setattr(coded_table, "CLASSES", 3)
-    patch.setattr(large_tables, "GRAIN", 50)
+    patch.setattr(room, "BLOCK", 70 * times)
+    patch.setattr(coded_table, "SEGMENT", 90 * times)
+    patch.setattr(coded_table, "CLASSES", 3 * times)
+    patch.setattr(large_tables, "GRAIN", 50 * times)

@@ -3,17 +3,29 @@
 import json
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sample_policies import PURCHASES
 from shoal.policy import registry
+from shoal.samples import purchases
 from warm_interpreters import COMMAND
 
-SMALL_PIECES = f"import sys, shoal.connectors.feeds as f; f.PIECE = 20_000; {COMMAND}"
-"""What an interpreter runs as a command: a stream in several steps of few records each."""
-
 METHODS = sorted(method.name for method in registry.methods().values() if method.verb == "stream")
+
+
+def open_shop(folder: Path, rows: int, delta: int = 300) -> None:
+    """Purchases as p.csv, and policy.yaml."""
+    purchases.generate(rows, 2).write_csv(folder / "p.csv")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", f"delta: {delta}"))
+
+
+def in_small_pieces(*words: str, piece: int = 20_000) -> list[str]:
+    """What runs a command, of a stream in several steps of few records each."""
+    code = f"import sys, shoal.connectors.feeds as f; f.PIECE = {piece}; {COMMAND}"
+    return [sys.executable, "-c", code, *words]
 
 
 def killed_at_work(

@@ -183,7 +183,7 @@ class Judged:
             shares += [count / len(fits) for count in holders.values()]
         return max(shares)
 
-    def least_by_dates(self, dates: list[list[int]], weekday: bool) -> int | None:
+    def least_by_dates(self, dates: list[list[int]]) -> int | None:
         """By how many times the likeliest person whom a date fits is less than certain.
 
         dates: all of each person, as published people stand.
@@ -197,10 +197,7 @@ class Judged:
                 for kind in kinds:
                     fits = [
                         sum(
-                            repr(c) == kind
-                            and o is not None
-                            and hull[0] <= known - o <= hull[1]
-                            and (not weekday or (known - o - hull[0]) % 7 == 0)
+                            repr(c) == kind and o is not None and hull[0] <= known - o <= hull[1]
                             for c, o, _ in self.people[i].rows["visits"]
                         )
                         for i in members

@@ -75,6 +75,12 @@ def _changed(table: Table, rows, cells: dict[str, str]) -> Table:
     )
 
 
+def _stars(policy: Policy, random: Random) -> dict[str, str]:
+    """The mark in every quasi-identifier, and perhaps in what is sensitive."""
+    roles = ("quasi", "sensitive") if random.random() < 0.5 else ("quasi",)
+    return dict.fromkeys(_names(policy, *roles), policy.mark)
+
+
 def _some_row(table: Table, random: Random) -> int:
     return random.randrange(len(table.rows))
 
@@ -123,10 +129,8 @@ def two_rows_swapped(policy, released, original, random):
 
 
 def starred_row(policy, released, original, random):
-    cells = dict.fromkeys(_names(policy, "quasi"), policy.mark)
-    if random.random() < 0.5:
-        cells |= dict.fromkeys(_names(policy, "sensitive"), policy.mark)
-    return _changed(released, {_some_row(released, random)}, cells), original
+    stars = _stars(policy, random)
+    return _changed(released, {_some_row(released, random)}, stars), original
 
 
 def starred_class(policy, released, original, random):
@@ -141,10 +145,8 @@ def starred_class(policy, released, original, random):
 
 
 def all_starred(policy, released, original, random):
-    cells = dict.fromkeys(_names(policy, "quasi"), policy.mark)
-    if random.random() < 0.5:
-        cells |= dict.fromkeys(_names(policy, "sensitive"), policy.mark)
-    return _changed(released, set(range(len(released.rows))), cells), original
+    rows = set(range(len(released.rows)))
+    return _changed(released, rows, _stars(policy, random)), original
 
 
 def missing_texts(policy, released, original, random):

@@ -130,13 +130,8 @@ def _files(names: list[str], gaps: str | None, random: Random) -> dict[str, str]
             visits.append(row if gaps is None else [*row, str(at)])
             drugs += [[visit, random.choice("xyz")] for _ in range(random.choice([0, 1, 1, 2]))]
     head = ["visit", "patient", "kind", "cost", "disease", *([] if gaps is None else ["day"])]
-    return {"visits.csv": _text(head, visits), "drugs.csv": _text(["visit", "drug"], drugs)}
-
-
-def _text(head: list[str], rows: list[list[str]]) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([head, *rows])
-    return file.getvalue()
+    drugs_of_visits = Table(["visit", "drug"], drugs)
+    return {"visits.csv": Table(head, visits).text(), "drugs.csv": drugs_of_visits.text()}
 
 
 def run(case: Case, folder: Path, random: Random) -> Outcome:
@@ -148,7 +143,8 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     visits = _kept(case.files["visits.csv"], "patient", {row[0] for row in case.table.rows})
     drugs = _kept(case.files["drugs.csv"], "visit", {row[0] for row in visits[1:]})
     for name, rows in (("visits", visits), ("drugs", drugs)):
-        (given / f"{name}.csv").write_text(_text(rows[0], rows[1:]), encoding="utf-8", newline="")
+        text = Table(rows[0], rows[1:]).text()
+        (given / f"{name}.csv").write_text(text, encoding="utf-8", newline="")
     policy = shoal.Policy.from_dict(case.policy)
     os.environ.setdefault("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     with outcome.of("publish"):
@@ -192,7 +188,7 @@ def _judge(case: Case, out: Path, certificate, outcome: Outcome, dates: list[lis
     found = Judged(people, known, rows.get("count_known", False))
     fewest = found.fewest()
     if is_exact:
-        fewest = min(fewest, found.least_by_dates(dates, False) or fewest)
+        fewest = min(fewest, found.least_by_dates(dates) or fewest)
     for promise in certificate["promises"]:
         table = "visits" if promise["attributes"] == ["visits.disease"] else "people"
         measured = {

@@ -18,6 +18,7 @@ import yaml
 import shoal
 from party_processes import bank_fusion, bank_world
 from real_commands import running, until
+from services.test_transcript import records
 from shoal.connectors.party.journal import Journal
 from shoal.data.certificate import Certificate
 from shoal.fusion import fuse
@@ -157,9 +158,7 @@ def test_no_message_says_more_than_the_published_table(fused):
 
 
 @pytest.mark.parametrize("change", ["coarser table", "another label"])
-def test_the_check_finds_a_message_that_says_more(fused, tmp_path, change):
-    said = tmp_path / "said"
-    shutil.copytree(fused[0] / "said", said)
+def test_the_check_finds_a_message_that_says_more(said, change):
     names = [p.name for p in said.glob("*.rows.csv")]
     table = pl.read_csv(said / names[0], infer_schema=False)
     if change == "coarser table":
@@ -324,11 +323,7 @@ def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_
 
 def shapes(path):
     """Receiver, kind and length of all messages: those of the program in order, shares sorted."""
-    content, at, found = path.read_bytes(), 0, []
-    while at < len(content):
-        length = int.from_bytes(content[at + 17 : at + 21], "little")
-        found.append((content[at : at + 16], content[at + 16], length))
-        at += 21 + length
+    found = [(one[:17], len(one)) for one in records(path)]
     return found if path.suffix == ".messages" else sorted(found)
 
 

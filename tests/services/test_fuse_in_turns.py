@@ -2,8 +2,6 @@
 transcript that says no more than the table.
 """
 
-import shutil
-
 import numpy as np
 import polars as pl
 import pytest
@@ -61,9 +59,7 @@ def test_no_message_says_more_than_the_published_table(fused):
     assert {"batch", "hulls", "sensitive"} <= set(found.messages)
 
 
-def test_the_check_finds_messages_that_say_more_than_a_coarser_table(fused, tmp_path):
-    said = tmp_path / "said"
-    shutil.copytree(fused[0] / "said", said)
+def test_the_check_finds_messages_that_say_more_than_a_coarser_table(said):
     for name in ("bank", "office"):
         path = said / f"{name}.rows.csv"
         table = pl.read_csv(path, infer_schema=False)
@@ -71,9 +67,7 @@ def test_the_check_finds_messages_that_say_more_than_a_coarser_table(fused, tmp_
     assert any("'salary' more than is published" in w for w in check_transcript(said).wrong)
 
 
-def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path):
-    said = tmp_path / "said"
-    shutil.copytree(fused[0] / "said", said)
+def test_whichever_message_is_missing_or_there_twice_it_is_found(said):
     check_every_message_counts(said)
 
 

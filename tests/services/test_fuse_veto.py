@@ -2,8 +2,6 @@
 table of one owner, whatever is killed or mutated, and a transcript that says what it saw more.
 """
 
-import shutil
-
 import numpy as np
 import polars as pl
 import pytest
@@ -90,17 +88,13 @@ def test_only_the_judge_is_asked_and_only_who_asks_is_answered(fused):
             assert kind != MessageKind.VERDICT or name == "office"
 
 
-def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path):
-    said = tmp_path / "said"
-    shutil.copytree(fused[0] / "said", said)
+def test_whichever_message_is_missing_or_there_twice_it_is_found(said):
     kinds = (MessageKind.PROPOSAL, MessageKind.VERDICT, MessageKind.BATCH)
     check_every_message_counts(said, kinds)
 
 
-def test_a_changed_verdict_or_proposal_is_found(fused, tmp_path):
+def test_a_changed_verdict_or_proposal_is_found(said):
     """One bit: a refusal that nothing bears out, or a step that no batch says."""
-    said = tmp_path / "said"
-    shutil.copytree(fused[0] / "said", said)
     for path in said.glob("*.messages"):
         whole = records(path)
         for at, one in enumerate(whole):

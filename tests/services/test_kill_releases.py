@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -21,7 +20,7 @@ import pytest
 
 import linked_cases
 import shoal as library
-from postgres_server import Server, server
+from postgres_server import server
 from sample_policies import PATIENTS
 from shoal.auditor.linked.audit import audit_linked
 from shoal.connectors.linked_tables import place_of_several
@@ -148,11 +147,14 @@ def test_a_folder_is_whole_or_not_there(released):
     kills(lambda trial: f"out{trial}/", nothing_else)
 
 
+def tables_in(path: str) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {n for (n,) in connection.execute("SELECT tbl_name FROM sqlite_master")}
+
+
 def test_a_table_in_sqlite_is_whole_or_not_there(released):
     def nothing_else(trial: object, found: str) -> None:
-        with closing(sqlite3.connect("out.db")) as connection:
-            tables = {n for (n,) in connection.execute("SELECT tbl_name FROM sqlite_master")}
-        check_tables(tables, trial, found)
+        check_tables(tables_in("out.db"), trial, found)
 
     kills(lambda trial: f"sqlite:///out.db?table=r{trial}", nothing_else)
 
@@ -161,7 +163,7 @@ def test_a_table_in_postgresql_is_whole_or_not_there(released):
     with server() as pg:
 
         def nothing_else(trial: object, found: str) -> None:
-            await_end_of_work(pg)
+            pg.await_quiet()
             found = check_whole(pg.url(f"r{trial}"), may_lack=found == "none")
             check_tables(pg.tables(), trial, found)
 
@@ -190,8 +192,7 @@ def test_linked_tables_in_sqlite_are_all_there_or_none(clinic):
     def nothing_else(trial: object, found: str) -> None:
         if not Path(f"out{trial}.sqlite").exists():
             return
-        with closing(sqlite3.connect(f"out{trial}.sqlite")) as connection:
-            tables = {n for (n,) in connection.execute("SELECT tbl_name FROM sqlite_master")}
+        tables = tables_in(f"out{trial}.sqlite")
         assert tables == ({*TABLES, "shoal_certificates"} if found != "none" else set())
 
     kills("out{}.sqlite".format, nothing_else, publish_several, check_whole_tables)
@@ -205,21 +206,12 @@ def test_linked_tables_in_postgresql_are_all_there_or_none(clinic):
             return f"postgresql://postgres@/postgres?host={pg.folder}&schema=r{trial}"
 
         def nothing_else(trial: object, found: str) -> None:
-            await_end_of_work(pg)
+            pg.await_quiet()
             found = check_whole_tables(place(trial), may_lack=found == "none")
             tables = pg.tables(f"r{trial}")
             assert tables == ({*TABLES, "shoal_certificates"} if found != "none" else set())
 
         kills(place, nothing_else, publish_several, check_whole_tables)
-
-
-def await_end_of_work(pg: Server) -> None:
-    """Waits for a server that is at work for a client that is gone: it may still commit for it."""
-    others = "SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'"
-    until = time.monotonic() + 120
-    while pg.run(others) != [(1,)]:
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def check_tables(tables: set[str], trial: object, found: str) -> None:

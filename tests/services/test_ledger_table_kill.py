@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +22,7 @@ import polars as pl
 import pytest
 
 from failing_calls import Killed, killed_at
-from postgres_server import PASSWORD, USER, lose_a_commit, server
+from postgres_server import PASSWORD, USER, lose_a_commit
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.release_view import ledger_table, verify_ledger
@@ -48,39 +47,16 @@ def place(folder):
     return folder
 
 
-@pytest.fixture(scope="module")
-def running():
-    with server() as started:
-        secret = PASSWORD.replace("'", "''")
-        started.run(f"CREATE ROLE {USER} LOGIN PASSWORD '{secret}'")
-        yield started
-
-
-@pytest.fixture
-def pg(running):
-    """The server, with an empty schema."""
-    running.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-    running.run(f"GRANT ALL ON SCHEMA public TO {USER}")
-    return running
-
-
 @pytest.fixture
 def table(place, request):
     """The address of a table, and what is to be waited for once a client is gone."""
     if request.param == "sqlite":
         return "sqlite:///out.db?table=releases", lambda: None
     pg = request.getfixturevalue("pg")
-    return pg.url("releases"), lambda: quiet(pg)
+    return pg.url("releases"), pg.await_quiet
 
 
 BOTH = pytest.mark.parametrize("table", ["sqlite", "postgresql"], indirect=True)
-
-
-def quiet(pg) -> None:
-    """A server that is at work for a client that is gone may still commit for it."""
-    others = "SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'"
-    while pg.run(others) != [(1,)]:
-        time.sleep(0.05)
 
 
 def grow(address: str, seed: int):
@@ -159,12 +135,7 @@ def test_processes_at_once_append_one_after_the_other(table):
 
 
 def test_increments_come_from_a_table_of_the_server_and_releases_go_into_another(pg, place, shoal):
-    frame, people = wearers(PEOPLE, 1), parse_address(pg.url("people"))
-    columns = ", ".join(f"{name} text" for name in frame.columns)
-    pg.run(f"CREATE TABLE people ({columns}, PRIMARY KEY (who))")
-    with opened(people, writing=True) as table:
-        table.session.insert(table, frame.select(pl.all().cast(pl.String)))
-        table.session.commit()
+    pg.keep_wearers(wearers(PEOPLE, 1))
     out = pg.url("releases")
     command = ["republish", pg.url("people"), "-p", "p.json", "--ledger", "L", "-q", "-o", out]
     assert shoal(*command).status == 0

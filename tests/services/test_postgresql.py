@@ -16,7 +16,8 @@ import pytest
 
 import linked_cases
 import shoal as library
-from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
+from database_cases import CELLS, HOSTILE, PROOF, write
+from postgres_server import PASSWORD, USER, lose_a_commit
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.tables import opened
@@ -27,40 +28,6 @@ from shoal.connectors.outputs import certificate_beside
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.problem import LinkedProblem
-
-HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
-CELLS = pl.DataFrame(
-    {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}
-)
-PROOF = json.dumps({"date": "2026-01-01T00:00:00Z"})
-
-
-@pytest.fixture(scope="module")
-def running():
-    with server() as started:
-        secret = PASSWORD.replace("'", "''")
-        started.run(
-            f"CREATE ROLE {USER} LOGIN PASSWORD '{secret}'",
-            f"GRANT CREATE ON SCHEMA public TO {USER}",
-        )
-        yield started
-
-
-@pytest.fixture
-def pg(running: Server):
-    """The server, with an empty schema."""
-    yield running
-    running.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-    running.run(f"GRANT ALL ON SCHEMA public TO {USER}")
-
-
-def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
-    """A release without an audit; its hash."""
-    with tables.table_drafts([Location(address)], replace) as (draft,):
-        draft.write(frame)
-        digest = draft.read().sha256
-        draft.certify(PROOF)
-    return digest
 
 
 def publish(shoal, data: str, output: str, *more: str) -> int:

@@ -16,8 +16,6 @@ from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.session import SOURCE
-from shoal.connectors.database.tables import opened
-from shoal.connectors.location import parse_address
 from shoal.errors import InputError, PartyError
 
 SLOW = "CREATE FUNCTION slowly(x text) RETURNS text LANGUAGE plpgsql AS"
@@ -27,16 +25,12 @@ SLOW += " 'BEGIN PERFORM pg_sleep(0.01); RETURN x; END'"
 @pytest.fixture(scope="module")
 def running():
     with server() as started:
+        started.keep_wearers(wearers(300, 1))
         started.run(
-            "CREATE TABLE people (who text PRIMARY KEY, age bigint, height bigint, sex text,"
-            " activity text, beat bigint)",
             SLOW,
             "CREATE VIEW slow AS SELECT who, slowly(sex) AS sex FROM people",
             "CREATE VIEW odd AS SELECT who, (1 / (beat - beat))::text AS sex FROM people",
         )
-        with opened(parse_address(started.url("people")), writing=True) as table:
-            table.session.insert(table, wearers(300, 1))
-            table.session.commit()
         yield started
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from postgres_server import PASSWORD, USER, Server, server
+from postgres_server import PASSWORD, USER, Server
 from republish_cases import POLICY, wearers
-from shoal.connectors.database.tables import opened
-from shoal.connectors.location import parse_address
 
 LISTS = ("shoal_certificates", "shoal_streams", "shoal_releases")
 NEW = {
@@ -20,26 +18,11 @@ NEW = {
 }
 
 
-@pytest.fixture(scope="module")
-def running():
-    with server() as started:
-        secret = PASSWORD.replace("'", "''")
-        started.run(f"CREATE ROLE {USER} LOGIN PASSWORD '{secret}'")
-        yield started
-
-
 @pytest.fixture
 def pg(running: Server, tmp_path, monkeypatch, shoal):
     """A schema of the owner's with people, a release and a ledger's table; a user with nothing."""
     running.run("DROP SCHEMA IF EXISTS clinic CASCADE", "CREATE SCHEMA clinic")
-    running.run(
-        "CREATE TABLE clinic.people (who text PRIMARY KEY, age bigint, height bigint, sex text,"
-        " activity text, beat bigint)"
-    )
-    people = parse_address(address(running, "people", "postgres"))
-    with opened(people, writing=True) as table:
-        table.session.insert(table, wearers(60, 1))
-        table.session.commit()
+    running.keep_wearers(wearers(60, 1), "clinic")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     for seed in (1, 2):

@@ -12,10 +12,9 @@ import pytest
 
 from kafka_broker import committed, filled, free_port, put, topic
 from real_commands import how_to
-from sample_policies import PURCHASES
 from shoal.samples import purchases
 from shoal.streams import kafka
-from stream_processes import killed_at_work
+from stream_processes import killed_at_work, open_shop
 from thorough import LONG
 from warm_interpreters import COMMAND
 
@@ -27,9 +26,8 @@ pytest.importorskip(
 
 @pytest.fixture
 def shop(folder):
-    purchases.generate(ROWS, 2).write_csv(folder / "p.csv")
+    open_shop(folder, ROWS)
     purchases.generate(ROWS, 2).write_ndjson(folder / "p.jsonl")
-    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     return folder
 
 
@@ -38,12 +36,8 @@ def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop,
     source, sink = filled(broker, "purchases", lines), topic(broker, "published")
     assert shoal("stream", "p.jsonl", "-p", "policy.yaml", "-q", "-o", "out.jsonl").status == 0
     script = f"import sys, shoal.streams.kafka as k; k.MOST = 200; {COMMAND}"
-    command = [
-        sys.executable,
-        "-c",
-        script,
-        *f"stream {source} -p policy.yaml -q -o {sink} --checkpoint ck".split(),
-    ]
+    words = f"stream {source} -p policy.yaml -q -o {sink} --checkpoint ck"
+    command = [sys.executable, "-c", script, *words.split()]
     killed_at_work(lambda: subprocess.Popen(command, cwd=shop), shop / "ck", KILLS)
     assert committed(broker, "published") == (shop / "out.jsonl").read_text().splitlines()
     certificate = json.loads((shop / "ck" / "certificate.json").read_text())
@@ -119,12 +113,8 @@ def test_bad_messages_are_set_aside(broker, shop, shoal):
     lines[7] = "no object"
     lines[9] = lines[9].replace('"age":', '"aeg":')
     source = filled(broker, "with-bad", lines)
-    assert (
-        shoal(
-            "stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv", "--dead-letters", "bad"
-        ).status
-        == 0
-    )
+    command = ["stream", source, "-p", "policy.yaml", "-q", "-o", "out.csv"]
+    assert shoal(*command, "--dead-letters", "bad").status == 0
     shown = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
     assert [b["record"] for b in shown] == [7, 9]
 

@@ -20,22 +20,21 @@ import pytest
 
 from failing_calls import Killed, dying
 from real_commands import ended, running, until
-from sample_policies import PURCHASES
 from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.policy.policy import Policy
-from shoal.samples import purchases
 from shoal.streams import publishing
 from shoal.streams import run as job
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
-from stream_processes import METHODS, SMALL_PIECES, killed_at_work
+from stream_processes import METHODS, in_small_pieces, killed_at_work, open_shop
 from thorough import every, examples, long_but, long_where
 
 FILES = ("out.csv", "t.jsonl")
 FOLLOWED = "-p policy.yaml -o out.csv --checkpoint ck --follow -q".split()
+KEPT = "-p policy.yaml -q -o out.csv --checkpoint ck --trace t.jsonl".split()
 LITTLE_ROOM = (
     "import resource, signal, sys; sys.dont_write_bytecode = True;"
     " signal.signal(signal.SIGXFSZ, signal.SIG_IGN); room ="
@@ -47,8 +46,7 @@ LITTLE_ROOM = (
 
 @pytest.fixture
 def shop(folder, monkeypatch):
-    purchases.generate(6000, 2).write_csv(folder / "p.csv")
-    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
+    open_shop(folder, 6000)
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 40_000)
     return folder
 
@@ -198,12 +196,7 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
     (shop / "policy.yaml").write_text(policy.replace("name: fads", f"name: {method}"))
     assert Policy.load("policy.yaml").method_name == method
     expected = finished(shop / "whole")
-    command = [
-        sys.executable,
-        "-c",
-        SMALL_PIECES,
-        *"stream p.csv -p policy.yaml -q -o out.csv --checkpoint ck --trace t.jsonl".split(),
-    ]
+    command = in_small_pieces("stream", "p.csv", *KEPT)
     killed_at_work(lambda: subprocess.Popen(command, cwd=shop), shop / "ck", times=examples(2, 6))
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
@@ -215,12 +208,7 @@ def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     """
     expected = finished(shop / "whole")
     text = (shop / "p.csv").read_bytes()
-    command = [
-        sys.executable,
-        "-c",
-        SMALL_PIECES,
-        *"stream - -p policy.yaml -q -o out.csv --checkpoint ck --trace t.jsonl".split(),
-    ]
+    command = in_small_pieces("stream", "-", *KEPT)
 
     def start() -> subprocess.Popen:
         if fed == "a file":
@@ -402,7 +390,7 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
 
 def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
     options = "stream p.csv -p policy.yaml -o out/ --write roll=8KB --checkpoint ck -q".split()
-    command = [sys.executable, "-c", SMALL_PIECES, *options]
+    command = in_small_pieces(*options)
 
     def start():
         return subprocess.Popen(command, cwd=shop, stderr=subprocess.DEVNULL)
@@ -449,7 +437,7 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
     places = [0, ends[1500] + 1, ends[3000] + 1, len(whole)]
     parts = [whole[first:end] for first, end in pairwise(places)]
     (shop / "p.csv").write_bytes(parts[0])
-    stream = "stream p.csv -p policy.yaml -o out.csv --trace t.jsonl --checkpoint ck -q".split()
+    stream = ("stream", "p.csv", *KEPT)
     with running(shop, *stream, "--follow") as process:
         for least, part in ((1200, parts[1]), (2700, parts[2])):
             until(lambda least=least: rows(shop) >= least, process)

@@ -2,26 +2,20 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 
 from postgres_server import server
-from sample_policies import PURCHASES
 from shoal.connectors import files
-from shoal.samples import purchases
-from stream_processes import killed_at_work
+from stream_processes import in_small_pieces, killed_at_work, open_shop
 from thorough import LONG
-from warm_interpreters import COMMAND
 
 ROWS, KILLS = (12_000, 12) if LONG else (3000, 2)
-SCRIPT = f"import sys, shoal.connectors.feeds as f; f.PIECE = 12_000; {COMMAND}"
 
 
 @pytest.fixture
 def address(folder, request):
-    purchases.generate(ROWS, 2).write_csv(folder / "p.csv")
-    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
+    open_shop(folder, ROWS)
     if request.param == "sqlite":
         yield "sqlite:///out.db?table=released"
         return
@@ -33,8 +27,8 @@ def address(folder, request):
 def test_a_stream_that_is_killed_again_and_again_puts_every_row_once(address, tmp_path, shoal):
     assert shoal("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", "out.csv").status == 0
     expected = files.read("out.csv").frame
-    command = [sys.executable, "-c", SCRIPT, "stream", "p.csv", "-p", "policy.yaml", "-q"]
-    command += ["-o", address, "--checkpoint", "ck"]
+    words = ("stream", "p.csv", "-p", "policy.yaml", "-q", "-o", address, "--checkpoint", "ck")
+    command = in_small_pieces(*words, piece=12_000)
     killed_at_work(lambda: subprocess.Popen(command, cwd=tmp_path), tmp_path / "ck", KILLS)
     assert files.read(address).frame.equals(expected)
     found = shoal("audit", address, "-p", "policy.yaml", "--json", status=0)

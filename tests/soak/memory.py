@@ -11,57 +11,39 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
 
-from shoal.auditor import in_parts
+import pytest
+
+from sample_policies import content_of
 from shoal.auditor.verify import verify
-from shoal.data import coded_table, room
-from shoal.policy.binding import past_memory
+from shoal.data import room
 from shoal.policy.policy import Policy
 from shoal.samples import patients
-from shoal.search import large_tables
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
+from small_memory import make_every_table_too_large
 
 RECORDS, LIMIT = 4000, 200_000
-SMALL = {  # every table is too large for memory, and is worked on in many parts
-    (past_memory, "BASE"): 0,
-    (past_memory, "RECORD_BYTES"): 0,
-    (past_memory, "HELD_BYTES"): 1e9,
-    (in_parts, "RECORD_BYTES"): 100,
-    (room, "BLOCK"): 700,
-    (coded_table, "SEGMENT"): 900,
-    (coded_table, "CLASSES"): 50,
-    (large_tables, "GRAIN"): 600,
-    (rounded_cut, "LISTED"): 0,
-}
 QUASI = {"age": {"domain": [0, 100]}, "sex": {}, "zip": {"hierarchy": {"prefix": 5}}}
 LONGEST = 120.0  # seconds
 
 
 def policy(k: int) -> Policy:
     attributes = {name: {"role": "quasi", **more} for name, more in QUASI.items()}
-    return Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {**attributes, "disease": {"role": "sensitive"}},
-            "promises": [{"model": "k-anonymity", "k": k}],
-            "method": {"name": "rounded-partition", "refine": "none"},
-        }
-    )
+    method = {"name": "rounded-partition", "refine": "none"}
+    return Policy.from_dict(content_of(attributes | {"disease": "sensitive"}, k, method=method))
 
 
 @contextmanager
 def small() -> Iterator[None]:
-    with ExitStack() as stack:
-        for (module, name), value in SMALL.items():
-            stack.enter_context(patch.object(module, name, value))
-        stack.enter_context(room.using(LIMIT))
+    with pytest.MonkeyPatch.context() as patch, room.using(LIMIT):
+        make_every_table_too_large(patch, times=10)
+        patch.setattr(rounded_cut, "LISTED", 0)
         yield
 
 

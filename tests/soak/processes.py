@@ -2,13 +2,12 @@
 
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from stream_processes import SMALL_PIECES
+from stream_processes import in_small_pieces
 from warm_interpreters import SHOAL
 
 LONGEST = 120.0  # seconds that nothing of a trial may need
@@ -20,7 +19,7 @@ class Command:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._error = folder / "stderr"
         with open(self._error, "wb") as said:
-            order = [sys.executable, "-c", SMALL_PIECES, *arguments]
+            order = in_small_pieces(*arguments)
             self.process = subprocess.Popen(order, cwd=folder, stderr=said)
 
     def status(self, seconds: float = LONGEST) -> int:

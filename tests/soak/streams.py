@@ -6,17 +6,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sample_policies import PURCHASES
-from shoal.samples import purchases
 from soak.processes import Command, flip_a_bit, killed, timed
-from stream_processes import METHODS
+from stream_processes import METHODS, open_shop
 
 OUTPUTS = ("out.csv", "trace.jsonl")
-
-
-def prepared(folder: Path) -> None:
-    purchases.generate(2500, 2).write_csv(folder / "p.csv")
-    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
 
 
 def started(folder: Path, method: str) -> Command:
@@ -32,7 +25,7 @@ def undisturbed(method: str) -> tuple[float, tuple[bytes, ...]]:
     """How long a stream takes, and what it writes."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        prepared(folder)
+        open_shop(folder, 2500, delta=200)
         seconds = timed(lambda: started(folder, method))
         return seconds, tuple((folder / output).read_bytes() for output in OUTPUTS)
 
@@ -40,7 +33,7 @@ def undisturbed(method: str) -> tuple[float, tuple[bytes, ...]]:
 def trial(rng: random.Random, folder: Path) -> str:
     method = rng.choice(METHODS)
     usual, expected = undisturbed(method)
-    prepared(folder)
+    open_shop(folder, 2500, delta=200)
     damages = rng.random() < 0.5
     if damages:
         return damaged(rng, folder, method, usual, expected)

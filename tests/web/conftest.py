@@ -10,16 +10,15 @@ import pytest
 from shoal.samples import patients
 
 if find_spec("starlette") and find_spec("uvicorn"):
-    from web.visitor import Visitor, served
+    from web.visitor import Visitor, number_of, served
 else:  # where the extra `web` is not installed
     collect_ignore_glob = ["test_*.py", "browser/*"]
 
 
 def _opened(visitor: Visitor) -> Visitor:
     assert visitor.post("/table", path="patients.csv").status == 200
-    columns = visitor.server.project.about["columns"]
-    visitor.edit("person", person=str(columns.index("patient") + 1))
-    visitor.edit("role", column=str(columns.index("charge") + 1), role="sensitive")
+    visitor.edit("person", person=str(number_of(visitor.server, "patient")))
+    visitor.give("charge", "sensitive")
     return visitor
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shoal.cli.main import status_of
 from shoal.samples import clinic, patients
-from web.visitor import Visitor, served
+from web.visitor import Visitor, number_of, served
 from web.walk import acceptances
 
 ANSWERS = {"who": "W1", "purpose": "P2", "controls": "C3", "review_by": "2031-01-01"}
@@ -32,11 +32,10 @@ def write_screens(start: Path) -> None:
         for screen in ("open", "columns", "promises", "release", "result", "check", "watch"):
             keep(f"empty-{screen}", f"/{screen}")
         visitor.post("/table", path="patients.csv")
-        columns = server.project.about["columns"]
         keep("asked", "/columns", "300")
-        visitor.edit("person", person=str(columns.index("patient") + 1))
-        visitor.edit("role", column=str(columns.index("charge") + 1), role="sensitive")
-        visitor.edit("role", column=str(columns.index("name") + 1), role="plain")
+        visitor.edit("person", person=str(number_of(server, "patient")))
+        visitor.give("charge", "sensitive")
+        visitor.give("name", "plain")
         visitor.edit("k", k="4")
         for screen in ("open", "columns", "hierarchies", "promises", "help", "history", "text"):
             keep(screen, f"/{screen}")
@@ -97,10 +96,9 @@ def write_several(start: Path, pages: Path) -> None:
         keep("asked", "/columns", "60")
         visitor.edit("parent", link="drugs\tstay\tvisits\tvisit")
         visitor.edit("person", person="1")
-        columns = server.project.about["columns"]
-        for name, role in (("drugs.drug", "sensitive"), ("drugs.packs", "plain")):
-            visitor.edit("role", column=str(columns.index(name) + 1), role=role)
-        visitor.edit("role", column=str(columns.index("visits.day") + 1), role="drop")
+        visitor.give("drugs.drug", "sensitive")
+        visitor.give("drugs.packs", "plain")
+        visitor.give("visits.day", "drop")
         visitor.edit("k", k="4")
         keep("columns", "/columns", "60")
         keep("promises", "/promises", "60")

@@ -15,10 +15,7 @@ from shoal.reports.pages import percent_text
 from shoal.samples import survey
 from shoal.web.looks import Looks
 from shoal.web.sign_off import TRACE
-
-
-def column(visitor, name):
-    return str(visitor.server.project.about["columns"].index(name) + 1)
+from web.visitor import number_of
 
 
 def draft(visitor, said="Every promise holds", k="") -> str:
@@ -50,7 +47,7 @@ def test_a_wrong_edit_is_said_and_nothing_is_saved(opened):
 
 
 def test_a_kept_column_that_is_named_like_people_is_remarked(opened):
-    opened.edit("role", column=column(opened, "name"), role="plain")
+    opened.give("name", "plain")
     opened.until("/columns", "names people or says")
     page = opened.until("/columns", "Columns 1 grave finding")
     assert re.search(r'href="/columns"[^>]*class="">', page.text)  # no tick
@@ -120,7 +117,7 @@ def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     labels = ["none", "primary", "secondary", "bachelor", "master", "doctorate"]
     source = "".join(f"{v};{'low' if i < 2 else 'high'};*\n" for i, v in enumerate(labels))
     (tables / "trees" / "schooling.csv").write_text(source)
-    number = column(opened, "education")
+    number = number_of(opened.server, "education")
     page = opened.get(f"/hierarchies/{number}?f=trees")
     assert "schooling.csv" in page.words
     opened.send("use-1")
@@ -173,7 +170,7 @@ def test_the_first_step_of_a_rounded_number_is_what_readers_see_by_size(tmp_path
 
 
 def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
-    number = column(opened, "ward")
+    number = number_of(opened.server, "ward")
     page = opened.get(f"/hierarchies/{number}")
     assert "Step 0 : 3 values of" in page.words
     assert "Step 1 : everybody" in page.words
@@ -200,7 +197,7 @@ def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
 )
 def test_a_way_that_does_not_fit_a_column_is_refused_with_the_reason(opened, name, way):
     before = opened.server.project.policy_sha
-    number = column(opened, name)
+    number = number_of(opened.server, name)
     refused = opened.post(f"/hierarchies/{number}", do="how", base=before, **way)
     assert refused.status == 422
     assert "300 records" in refused.words
@@ -290,11 +287,11 @@ def test_a_refusal_offers_the_nearest_of_every_promise_it_names(opened):
 
 def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_are(opened):
     known = "alone, if others know it"
-    opened.edit("role", column=column(opened, "ward"), role="plain")
+    opened.give("ward", "plain")
     opened.until("/columns", known)
-    opened.edit("role", column=column(opened, "name"), role="quasi")
+    opened.give("name", "quasi")
     assert known not in opened.until("/columns", "275 of 275 people").words
-    opened.edit("role", column=column(opened, "name"), role="drop")
+    opened.give("name", "drop")
     run = opened.server.project.run(draft(opened))
     stated = run.certificate
     for one in stated["columns"]:
@@ -310,14 +307,14 @@ def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_ar
 
 @pytest.mark.long
 def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
-    number = column(opened, "age")
-    opened.edit("role", column=number, role="plain")
+    number = number_of(opened.server, "age")
+    opened.give("age", "plain")
     page = opened.until("/columns", "recode it, or drop it")
     assert "published as it is; promised: at least 2 different" in page.words  # charge
     opened.send(f"recode-{number}")
     settings = opened.server.project.policy["attributes"]["age"]
     assert (settings["role"], settings["type"], settings["round"] > 1) == ("quasi", "number", True)
-    opened.edit("role", column=number, role="plain")
+    opened.give("age", "plain")
     opened.until("/columns", "recode it, or drop it")
     opened.send(f"leave-{number}")
     assert opened.server.project.policy["attributes"]["age"]["role"] == "drop"
@@ -353,15 +350,15 @@ def test_rows_of_columns_stay_where_they_are_when_a_role_is_chosen(opened):
     def rows():
         return re.findall(r'id="column-(\d+)"', opened.until("/columns", "are the only one").text)
 
-    before, number = rows(), column(opened, "age")
-    opened.edit("role", column=number, role="plain")
+    before, number = rows(), number_of(opened.server, "age")
+    opened.give("age", "plain")
     page = opened.until("/columns", "recode it, or drop it")
     assert rows() == before
     assert f'p=1#column-{number}">age</a>' in page.text.partition('id="remarked"')[2]
 
 
 def test_a_tile_of_the_result_says_for_whom_it_does_not_hold(opened):
-    opened.edit("role", column=column(opened, "name"), role="plain")
+    opened.give("name", "plain")
     run = opened.server.project.run(draft(opened))
     alone = run.certificate["together"]["alone_if_known"]
     tile = opened.get(f"/result/{run.name}").words.partition("named at most")[2]

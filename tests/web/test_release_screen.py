@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import zipfile
+from pathlib import Path
 from unittest import mock
 
 import polars as pl
@@ -53,6 +54,15 @@ def answered(visitor) -> None:
     visitor.until("/release", "✓ Attacks tried")
     visitor.get("/release")
     visitor.send("answers", **acceptances(visitor.last.text))
+
+
+def released(visitor, **form) -> Path:
+    """Signs the draft off and releases it; the folder of the one release that there is."""
+    visitor.send("sign-form", name="Ada", decision="accept")
+    visitor.send("release-form", **form)
+    visitor.until("/release", "✓ Released:")
+    (place,) = (visitor.server.project.folder / "releases").iterdir()
+    return place
 
 
 @pytest.mark.long
@@ -280,9 +290,8 @@ def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words
 ):
     monkeypatch.setattr("shoal.reports.attacks.MOST_RANKED", 2)
     project = opened.server.project
-    names = [*project.policy["attributes"]]
     for name in ("name", "ward"):
-        opened.edit("role", column=str(names.index(name) + 1), role="plain")
+        opened.give(name, "plain")
     draft(opened, k="4")
     page = opened.get("/promises").words
     assert "Not protected, since they are published as in the table: name, ward ." in page
@@ -372,10 +381,7 @@ def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
     state, met = beside(opened)
     assert met, state
     assert "ledger led: together they hold" in state
-    opened.send("sign-form", name="Ada", decision="accept")
-    opened.send("release-form")
-    opened.until("/release", "✓ Released:")
-    (place,) = (opened.server.project.folder / "releases").iterdir()
+    place = released(opened)
     found = json.loads((place / "dossier.json").read_text())
     assert found["context"]["other_releases"] == ["../led/0001/certificate.json"]
     stated = found["certificate"]["beside"]["releases"][1]["sha256"]
@@ -413,12 +419,10 @@ def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_lea
     draft(opened, k="4")
     opened.get("/release")
     opened.send("answers", **{f"why-{number}": "needed" for number in range(1, 8)})
-    opened.edit("role", column=str(project.about["columns"].index("age") + 1), role="drop")
+    opened.give("age", "drop")
     draft(opened)
     answered(opened)
-    opened.send("sign-form", name="Ada", decision="accept")
-    opened.send("release-form")
-    opened.until("/release", "✓ Released:")
+    released(opened)
     assert context_of(project)["attributes"]["age"]["why"]  # for when it comes back
 
 

@@ -27,9 +27,8 @@ def clinic(tmp_path_factory):
         visitor.send("together-form")
         visitor.until("/columns", "60 people")
         visitor.edit("person", person="1")
-        columns = server.project.about["columns"]
-        for name, role in (("visits.cost", "quasi"), ("drugs.drug", "sensitive")):
-            visitor.edit("role", column=str(columns.index(name) + 1), role=role)
+        visitor.give("visits.cost", "quasi")
+        visitor.give("drugs.drug", "sensitive")
         visitor.edit("k", k="4")
         visitor.get("/promises")
         visitor.send("draft-form")

@@ -8,13 +8,8 @@ import pytest
 from shoal.web.sign_off import context_of
 from shoal.web.work import Job
 from web.test_page import draft
-from web.test_release_screen import answered
-from web.visitor import Visitor
-
-
-def of_role(visitor, name: str, role: str) -> None:
-    number = visitor.server.project.about["columns"].index(name) + 1
-    visitor.edit("role", column=str(number), role=role)
+from web.test_release_screen import answered, released
+from web.visitor import Visitor, number_of
 
 
 def part_of(page, id_: str) -> str:
@@ -36,7 +31,7 @@ def test_a_result_says_what_each_column_keeps_and_counts_all_that_is_not_in_the_
 
 @pytest.mark.long
 def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_report(opened):
-    of_role(opened, "charge", "plain")
+    opened.give("charge", "plain")
     first = draft(opened, k="4")
     answered(opened)
     page = opened.get("/release")
@@ -55,10 +50,7 @@ def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_r
     opened.send("attack-form")
     opened.until("/release", "✓ Attacks tried")
     opened.send("answers", purpose="Planning wards")  # after the report was drawn
-    opened.send("sign-form", name="Ada", decision="accept")
-    opened.send("release-form")
-    opened.until("/release", "✓ Released:")
-    (place,) = (opened.server.project.folder / "releases").iterdir()
+    place = released(opened)
     report = (place / "report.html").read_text("utf-8")
     assert "Purpose: Planning wards" in report
     # the box says what is for whom, and the list of steps that all is done
@@ -92,7 +84,7 @@ def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_sa
 
 @pytest.mark.long
 def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
-    of_role(opened, "name", "plain")
+    opened.give("name", "plain")
     said = "not protected: it is published as it is, and names people or says how"
     assert said in opened.until("/promises", "But 1 grave finding stays open.").words
     draft(opened)
@@ -112,7 +104,7 @@ def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(
     rows.write_csv(tables / "sums.csv")
     visitor.post("/table", path="sums.csv")
     visitor.edit("person", person="1")
-    of_role(visitor, "amount", "sensitive")
+    visitor.give("amount", "sensitive")
     way_out = "leave the column out, or make it one that others could know, to publish ranges"
     page = visitor.until("/columns", way_out)
     row = Visitor.words_of(page.text.partition('id="column-3"')[2])
@@ -125,7 +117,7 @@ def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(
 
 @pytest.mark.long
 def test_a_grave_finding_stays_while_it_is_counted_again(opened, monkeypatch):
-    of_role(opened, "name", "plain")
+    opened.give("name", "plain")
     opened.until("/promises", "names people or says")
 
     async def counting(name, **asked):
@@ -150,8 +142,8 @@ def test_what_was_saved_lists_what_was_filled_in_and_the_dossier_what_an_answer_
 def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
     said = "Published exactly: a private number can't be rounded here."
     page = opened.until("/columns", said)
-    number = opened.server.project.about["columns"].index("charge") + 1
-    assert said in page.text.partition(f'id="column-{number}"')[2].partition("</tr>")[0]
+    charge = number_of(opened.server, "charge")
+    assert said in page.text.partition(f'id="column-{charge}"')[2].partition("</tr>")[0]
     assert page.text.count(said) == 1
 
 

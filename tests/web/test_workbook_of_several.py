@@ -11,7 +11,7 @@ import pytest
 
 import linked_cases
 from shoal.web.frame import person_answered, questions, unanswered
-from web.visitor import Visitor, served
+from web.visitor import Visitor, number_of, served
 
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
 CLINIC = "clinic.xlsx"
@@ -59,10 +59,6 @@ def asked(looked) -> Visitor:
     looked.send("table-form", path=CLINIC)
     looked.until("/columns", "30 people have")
     return looked
-
-
-def number(visitor, column: str) -> int:
-    return visitor.server.project.about["columns"].index(column) + 1
 
 
 # Open
@@ -183,12 +179,11 @@ def test_a_table_of_people_that_may_hold_some_twice_is_asked_about_once(visitor,
 def test_a_question_offers_every_role_that_the_column_may_take(asked):
     """Who is one person is asked above."""
     for column, kept in (("Drugs.dose_mg", "quasi"), ("Drugs.drug", "sensitive")):
-        row = asked.get("/columns").text.partition(f'id="remark-{number(asked, column)}"')[2]
-        row = row.partition("</tr>")[0]
+        row = row_below(asked.get("/columns").text, number_of(asked.server, column))
         roles = re.findall(r'name="edit" value="role">.*?name="role" value="(\w+)"', row)
         assert sorted(roles) == ["drop", "identifier", "plain", "quasi", "sensitive"], column
         assert roles[0] == kept
-    asked.send(f"sensitive-{number(asked, 'Drugs.dose_mg')}")
+    asked.send(f"sensitive-{number_of(asked.server, 'Drugs.dose_mg')}")
     own = asked.server.project.policy["tables"]["Drugs"]["attributes"]["dose_mg"]
     assert own["role"] == "sensitive"
     assert "ask" not in own
@@ -196,16 +191,16 @@ def test_a_question_offers_every_role_that_the_column_may_take(asked):
 
 def test_every_finding_is_listed_whether_its_column_is_asked_about_or_not(asked):
     for column in ("Visits.disease", "blood"):
-        asked.edit("role", column=str(number(asked, column)), role="plain")
+        asked.give(column, "plain")
     text = asked.until("/columns", "Findings to look at").text
     listed = text.partition('id="remarked"')[2].partition("</p>")[0]
     marked = re.findall(r'id="column-(\d+)" class="question"', text)
     found = {one for one in marked if "a finding" in row_below(text, one)}
     assert {*re.findall(r"#column-(\d+)", listed)} == found
-    assert str(number(asked, "Drugs.drug")) in found
+    assert str(number_of(asked.server, "Drugs.drug")) in found
 
 
-def row_below(text: str, column: str) -> str:
+def row_below(text: str, column: str | int) -> str:
     return text.partition(f'id="remark-{column}"')[2].partition("</tr>")[0]
 
 
@@ -215,5 +210,5 @@ def test_no_draft_is_begun_while_a_question_is_open(asked):
     assert 'id="draft-form"' not in asked.last.text
     for column, own in asked.server.project.attributes.items():
         if own.get("ask"):
-            asked.edit("role", column=str(number(asked, column)), role=own["role"])
+            asked.give(column, own["role"])
     assert 'id="draft-form"' in asked.get("/promises").text

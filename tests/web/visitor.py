@@ -173,6 +173,11 @@ class _Forms(HTMLParser):
             self._area = None
 
 
+def number_of(server: Server, column: str) -> int:
+    """Which column of the open table has a name."""
+    return server.project.about["columns"].index(column) + 1
+
+
 class Visitor:
     """Someone at the page. come: whether they came in by a link."""
 
@@ -216,9 +221,14 @@ class Visitor:
         self.last = answer
         return answer
 
+    @property
+    def key(self) -> str:
+        """What each form of this visitor has to hold."""
+        return self.server.door.form_key(self.cookie.partition("=")[2])
+
     def post(self, path: str, /, **fields) -> Answer:
         """A form of this visitor that no page shows."""
-        form = {"key": self.server.door.form_key(self.cookie.partition("=")[2]), **fields}
+        form = {"key": self.key, **fields}
         answer = self.request("POST", path, form)
         return self.get(answer.headers["location"]) if answer.status == 303 else answer
 
@@ -243,6 +253,10 @@ class Visitor:
         """An edit of the policy as it is now."""
         base = fields.pop("base", self.server.project.policy_sha)
         return self.post("/policy", edit=kind, base=base, **fields)
+
+    def give(self, column: str, role: str) -> Answer:
+        """Gives the column of this name a role."""
+        return self.edit("role", column=str(number_of(self.server, column)), role=role)
 
     def until(self, path: str, words: str, seconds: float = 60) -> Answer:
         """Looks again until the page says something."""

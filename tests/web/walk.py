@@ -4,7 +4,10 @@ docs' pictures. Each step is named where a picture of it would be taken.
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from html import unescape
+
+from web.visitor import number_of
 
 ANSWERS = {
     "who": "Health services group",
@@ -17,10 +20,7 @@ SCHOOLING = "none primary secondary vocational bachelor master doctorate".split(
 
 def walk(tab, server, table: str, k: str) -> Iterator[str]:
     """Steps of the way, by name; each is done when the next is asked for."""
-
-    def number(name: str) -> int:
-        return server.project.about["columns"].index(name) + 1
-
+    number = partial(number_of, server)
     tab.check(f"input[value='{table}']")
     yield "open"
     tab.click("#table-form button.main")
@@ -46,9 +46,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.wait_for_selector(".tabs [aria-current] >> text=ranges in their order")
     tab.click(".foot a.main")
     tab.wait_for_selector("#k")
-    tab.fill("#k", k)
-    tab.press("#k", "Tab")
-    tab.wait_for_selector(f"#policy >> text=k: {k}")
+    ask_k(tab, k)
     tab.wait_for_selector("#policy >> text=l-diversity")  # as proposed
     settled(tab)
     yield "promises"
@@ -58,29 +56,75 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.wait_for_selector("text=The best guess is")
     yield "result"
     tab.goto(f"{server.door.origin}/result")
-    tab.click(".foot a.main")
-    tab.click("#attack-form button")
-    tab.wait_for_selector("#gate tr:has-text('Attacks tried') .ok")
+    attack(tab)
     yield "gate"
-    for name, text in ANSWERS.items():
-        tab.fill(f"#answers [name={name}]", text)
+    answer(tab)
     tab.select_option("#answers [name=kind]", "restricted")
-    tab.check("#answers [value=none]")
-    for field in tab.query_selector_all("#answers [name^=why]"):
-        field.fill("needed for the purpose")
-    for number, field in enumerate(tab.query_selector_all("#accept label"), ord("a")):
-        field.query_selector("textarea").fill(accepting(field.inner_text().strip(), number))
-    tab.click("#answers button.main")
-    tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
-    tab.fill("#sign-form [name=name]", "Ada Byron")
+    accept(tab)
+    save(tab)
     tab.fill("#sign-form [name=role]", "data protection officer")
-    tab.select_option("#sign-form [name=decision]", "accept")
-    tab.click("#sign-form button")
+    sign(tab)
     tab.wait_for_selector("#release-form button:enabled")
     yield "signed"
     tab.click("#release-form button")
     tab.wait_for_selector("#released:focus >> text=data.csv.certificate.json")
     yield "released"
+
+
+def confirm(tab) -> None:
+    """Answers every question about a column as it is proposed."""
+    settled(tab)
+    while form := tab.query_selector("[id^=confirm]"):
+        asked = f"#{form.get_attribute('id')}"
+        tab.click(f"{asked} button")
+        tab.wait_for_selector(asked, state="detached")
+        settled(tab)
+
+
+def go_to_promises(tab) -> None:
+    for screen in ("hierarchies", "promises"):
+        tab.click(".foot a.main")
+        tab.wait_for_url(f"**/{screen}")
+
+
+def ask_k(tab, k: int | str) -> None:
+    tab.fill("#k", str(k))
+    tab.press("#k", "Tab")
+    tab.wait_for_selector(f"#policy >> text=k: {k}")
+
+
+def attack(tab, met: str = "Attacks tried") -> None:
+    """Goes from the result to the gate and meets its condition about attacks."""
+    tab.click(".foot a.main")
+    tab.click("#attack-form button")
+    tab.wait_for_selector(f"#gate tr:has-text('{met}') .ok")
+
+
+def answer(tab) -> None:
+    """Fills in what the gate asks, but for what somebody has to accept."""
+    for name, text in ANSWERS.items():
+        tab.fill(f"#answers [name={name}]", text)
+    tab.check("#answers [value=none]")
+    for field in tab.query_selector_all("#answers [name^=why]"):
+        tab.fill(f"[name={field.get_attribute('name')}]", "needed for the purpose")
+
+
+def accept(tab) -> None:
+    for at, label in enumerate(tab.query_selector_all("#accept label"), ord("a")):
+        name = label.query_selector("[name]").get_attribute("name")
+        tab.fill(f"[name={name}]", accepting(label.inner_text().strip(), at))
+
+
+def save(tab, met: str = "A reason for every column") -> None:
+    """Saves the answers, which meet a condition."""
+    tab.click("#answers button.main")
+    tab.wait_for_selector(f"#gate tr:has-text('{met}') .ok")
+
+
+def sign(tab) -> None:
+    tab.fill("#sign-form [name=name]", "Ada Byron")
+    tab.select_option("#sign-form [name=decision]", "accept")
+    tab.click("#sign-form button")
 
 
 def accepting(label: str, number: int) -> str:

@@ -6,7 +6,6 @@ import pytest
 
 import shoal
 from sample_policies import content_of
-from shoal.cli.main import status_of
 from shoal.errors import InputError
 
 POLICY = content_of(
@@ -90,13 +89,12 @@ def test_the_share_of_exact_cells():
     assert price.why_not is not None
 
 
-def test_the_command(tmp_path, capsys):
-    table, policy = tmp_path / "t.csv", tmp_path / "p.json"
-    FRAME.write_csv(table)
-    policy.write_text(json.dumps(POLICY))
-    assert status_of(["compare", "--columns", str(table), "-p", str(policy), "--k", "6", "-q"]) == 0
-    assert capsys.readouterr().out.startswith("mondrian, k = 6: ")
-    assert status_of(["compare", "--columns", str(table), "-p", str(policy), "--json", "-q"]) == 0
-    figures = json.loads(capsys.readouterr().out)
+def test_the_command(folder, request):
+    run = request.getfixturevalue("shoal")
+    FRAME.write_csv("t.csv")
+    (folder / "p.json").write_text(json.dumps(POLICY))
+    command = "compare --columns t.csv -p p.json -q".split()
+    assert run(*command, "--k", "6", status=0).out.startswith("mondrian, k = 6: ")
+    figures = json.loads(run(*command, "--json", status=0).out)
     assert figures["schema"] == "shoal.marginal/1"
     assert len(figures["columns"]) == 3

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
+from adult_cases import COLUMNS
 from shoal.advise.propose import ProposedColumn
 from shoal.samples import bank
 
@@ -31,15 +32,11 @@ CENSUS = (
     "fill inc questionnaire for veteran's admin;veterans benefits;weeks worked in year;year;"
     "income class"
 ).split(";")
-ADULT = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex"
-    " capital-gain capital-loss hours-per-week native-country income"
-).split()
 
 
 def adult(data: Path) -> pl.DataFrame:
     lines = (data / "adult" / "adult.data").read_text().splitlines()
-    return pl.DataFrame([line.split(", ") for line in lines if line], schema=ADULT, orient="row")
+    return pl.DataFrame([line.split(", ") for line in lines if line], schema=COLUMNS, orient="row")
 
 
 def census(data: Path) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
-from shoal.advise.risk import row_keys, singled_out, smallest_sets, table_risk, together
-from shoal.cli.main import status_of
+from shoal.advise.propose import Order, SinglingOut, share_text
+from shoal.advise.risk import Risk, table_risk
 
 POLICY = content_of(
     {
@@ -35,6 +36,21 @@ def naive_sets(rows: list[tuple[int, ...]], people: list[int]) -> dict[int, int]
     for row, person in zip(rows, people, strict=True):
         smallest[person] = min(smallest.get(person, len(rows)), len(holders[row]))
     return smallest
+
+
+def naive_lone(columns: list[list[int]], people: list[int]) -> int:
+    """People of whom some record holds values that nobody else's record holds."""
+    rows = list(zip(*columns, strict=True)) if columns else [()] * len(people)
+    return sum(size == 1 for size in naive_sets(rows, people).values())
+
+
+def coded(columns: list[list[int]]) -> dict[str, np.ndarray]:
+    return {f"c{i}": np.array(column, dtype=np.uint8) for i, column in enumerate(columns)}
+
+
+def counted(columns: list[list[int]]) -> tuple[Risk, Order]:
+    codes = coded(columns)
+    return table_risk(codes, {}, None), SinglingOut(codes, None).order()
 
 
 def frame(**more: list) -> pl.DataFrame:
@@ -93,30 +109,47 @@ def test_columns_that_do_not_fit_are_listed():
         shoal.risk(frame().drop("sex"), POLICY)
 
 
-TABLES = st.integers(1, 3).flatmap(
-    lambda width: st.lists(
-        st.tuples(st.integers(0, 5), *[st.integers(0, 2)] * width), min_size=1, max_size=25
-    )
-)
+def test_shares_by_hand():
+    # (1, x), (1, y), (2, x), (2, x)
+    risk, _ = counted([[1, 1, 2, 2], [0, 1, 0, 0]])
+    assert [risk.share_alone(name) for name in ("c0", "c1", "c2")] == [0, 0.25, None]
+    assert [risk.share_added(name) for name in ("c0", "c1", "c2")] == [0.25, 0.5, None]
+    assert risk.share(risk.lone) == 0.5
 
 
-@given(TABLES)
-def test_counting_is_that_of_a_plain_twin(table):
-    whose, *columns = [list(column) for column in zip(*table, strict=True)]
-    people = np.unique(whose, return_inverse=True)[1]
-    codes = {f"c{i}": np.array(column) for i, column in enumerate(columns)}
-    plain = {"harmless": codes.pop("c0")} if len(codes) > 1 else {}
-    risk = table_risk(codes, plain, people, None)
+def test_nobody_and_nothing():
+    for columns in ([], [[]]):
+        risk, order = counted(columns)
+        assert risk.share(risk.lone) == 0
+        assert order.steps == ()
+
+
+@st.composite
+def tables(draw) -> tuple[dict[str, list[int]], np.ndarray | None, list[int]]:
+    """Columns, and whose each row is: as it is given, and as it is meant."""
+    width, by_people = draw(st.integers(1, 4)), draw(st.booleans())
+    row = st.tuples(st.integers(0, 6), *[st.integers(0, 3)] * width)
+    whose, *columns = map(list, zip(*draw(st.lists(row, min_size=1, max_size=30)), strict=True))
+    people = np.unique(whose, return_inverse=True)[1] if by_people else np.arange(len(whose))
+    named = {f"c{i}": column for i, column in enumerate(columns)}
+    return named, people if by_people else None, people.tolist()
+
+
+@given(tables())
+def test_counting_is_that_of_a_plain_twin(drawn):
+    columns, given_people, people = drawn
+    codes = coded([*columns.values()])
+    plain = {"c0": codes.pop("c0")} if len(codes) > 1 else {}
+    risk = table_risk(codes, plain, given_people)
 
     def lone(names: list[str]) -> int:
-        chosen = [{**codes, **plain}[name].tolist() for name in names]
-        rows = list(zip(*chosen, strict=True)) if names else [()] * len(people)
-        return sum(size == 1 for size in naive_sets(rows, people.tolist()).values())
+        return naive_lone([columns[name] for name in names], people)
 
     names = list(codes)
-    rows = list(zip(*(codes[name].tolist() for name in names), strict=True))
-    sizes = list(naive_sets(rows, people.tolist()).values())
+    rows = list(zip(*(columns[name] for name in names), strict=True))
+    sizes = list(naive_sets(rows, people).values())
     assert risk.sets == {size: sizes.count(size) for size in sorted(set(sizes))}
+    assert risk.lone == lone(names)
     for name in names:
         assert risk.alone[name] == lone([name])
         assert risk.without[name] == lone([other for other in names if other != name])
@@ -125,27 +158,49 @@ def test_counting_is_that_of_a_plain_twin(table):
         assert risk.if_known[name] == lone([*names, name]) >= risk.lone
 
 
-@given(TABLES)
-def test_alone_is_a_set_of_one(table):
-    columns = {str(i): np.array(c) for i, c in enumerate(zip(*table, strict=True))}
-    keys = together(row_keys(columns, len(table)), len(table))
-    people = np.unique(columns["0"], return_inverse=True)[1]
-    for whose in (None, people):
-        assert singled_out(keys, whose) == (smallest_sets(keys, whose) == 1).sum()
+@given(tables())
+def test_the_order_of_columns_is_that_of_a_plain_twin(drawn):
+    columns, given_people, people = drawn
+    order = SinglingOut(coded([*columns.values()]), given_people).order()
+
+    def share(*names: str) -> float:
+        return naive_lone([columns[name] for name in names], people) / len(set(people))
+
+    worst = sorted((share(*pair) for pair in combinations(columns, 2)), reverse=True)
+    assert [found for *_, found in order.pairs] == pytest.approx([s for s in worst[:3] if s])
+    assert all(found == pytest.approx(share(*pair)) for *pair, found in order.pairs)
+    taken: list[str] = []
+    for name, found in order.steps:
+        best = max(share(*taken, other) for other in columns if other not in taken)
+        taken.append(name)
+        assert found == pytest.approx(share(*taken))
+        assert found == pytest.approx(best)
 
 
-def test_the_command_prints_figures_and_no_cell(tmp_path, capsys):
-    table = tmp_path / "t.csv"
-    frame().with_columns(pl.col("sex").replace({"f": "canary"})).write_csv(table)
-    policy = tmp_path / "p.json"
-    policy.write_text(json.dumps(POLICY))
-    assert status_of(["profile", str(table), "-p", str(policy), "-q"]) == 0
-    shown = capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0 %"),
+        (0.0002, "below 0.1 %"),
+        (0.001, "0.1 %"),
+        (0.1234, "12.3 %"),
+        (0.9999, "99.9 %"),
+        (1.0, "100 %"),
+    ],
+)
+def test_shares_in_words(share, text):
+    assert share_text(share) == text
+
+
+def test_the_command_prints_figures_and_no_cell(folder, request):
+    run = request.getfixturevalue("shoal")
+    frame().with_columns(pl.col("sex").replace({"f": "canary"})).write_csv("t.csv")
+    (folder / "p.json").write_text(json.dumps(POLICY))
+    shown = run(*"profile t.csv -p p.json -q".split(), status=0).out
     assert "2 of 4 people (50 %)" in shown
     assert "canary" not in shown
-    assert status_of(["profile", str(table), "-p", str(policy), "--json", "--k", "3"]) == 0
-    figures = json.loads(capsys.readouterr().out)["risk"]
-    assert figures == shoal.risk(str(table), POLICY).to_dict() | {
+    asked = run(*"profile t.csv -p p.json --json --k 3".split(), status=0).out
+    assert json.loads(asked)["risk"] == shoal.risk("t.csv", POLICY).to_dict() | {
         "k": 3,
         "below_k": 4,
         "most_classes": 1,

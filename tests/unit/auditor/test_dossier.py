@@ -87,12 +87,12 @@ def states(found) -> dict[str, str]:
     return {clause["field"]: clause["state"] for clause in found.content["clauses"]}
 
 
-def answers(**context) -> Answers:
+def answers(columns: tuple[dict, ...] = (), **context) -> Answers:
     """Of a release with a risk of 0.2 at most, on 2026-11-22."""
-    certificate = Certificate({"risk": {"prosecutor_max": 0.2}})
-    stated = Context.model_validate({"version": 1, **context})
-    day = date(2026, 11, 22)
-    return Answers(certificate, stated, None, residual_risk(certificate), Roles(False), day)
+    certificate = Certificate({"risk": {"prosecutor_max": 0.2}, "columns": [*columns]})
+    stated, risk = Context.model_validate({"version": 1, **context}), residual_risk(certificate)
+    roles = Roles.of(certificate, None) if columns else Roles(False)
+    return Answers(certificate, stated, None, risk, roles, date(2026, 11, 22))
 
 
 def test_what_is_filled_in_is_answered_and_of_the_rest_what_the_certificate_states(released):
@@ -453,7 +453,9 @@ STAYS = {
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory):
-    """Stays of 250 people, two of each, published with surname, postcode and days as they are."""
+    """Stays of 250 people, two of each, published with surname, postcode and days as they are; the
+    published rows with whose they are.
+    """
     rng = np.random.default_rng(5)
     people = pl.DataFrame(
         {
@@ -467,14 +469,14 @@ def named(tmp_path_factory):
     )
     stays = stays.select(*STAYS)
     asked = ["linkability", "singling-out"]
-    return stays, library.publish(stays, content_of(STAYS, 40, seed=7), attack=asked)
+    publication = library.publish(stays, content_of(STAYS, 40, seed=7), attack=asked)
+    shown = publication.data.with_columns(person=stays["person"].gather(publication.trace))
+    return shown, publication
 
 
 def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of_them(named):
     """Not who is alone with the one that tells most, nor with other columns that are plain."""
-    stays, publication = named
-    person = stays["person"].gather(publication.trace)
-    shown = publication.data.with_columns(person=person)
+    shown, publication = named
     key = ["birth_year", "surname", "postcode"]
     groups = shown.group_by(key).agg(pl.col("person").unique())
     alone = groups.filter(pl.col("person").list.len() == 1)
@@ -486,8 +488,7 @@ def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of
 
 def test_people_whose_rows_are_linked_by_plain_columns_are_counted_among_who_is_left(named):
     """By hand: who is in every class in which there is a row with this surname and postcode."""
-    stays, publication = named
-    shown = publication.data.with_columns(person=stays["person"].gather(publication.trace))
+    shown, publication = named
     members = {c: {*p} for c, p in shown.group_by("birth_year").agg("person").iter_rows()}
     groups = shown.group_by("surname", "postcode").agg("person", "birth_year")
     left = {
@@ -505,8 +506,7 @@ def test_people_whose_rows_are_linked_by_plain_columns_are_counted_among_who_is_
 
 def test_people_with_rows_in_several_classes_are_counted_where_nothing_is_promised(named):
     """By hand: whose rows do not all show one range of years."""
-    stays, publication = named
-    shown = publication.data.with_columns(person=stays["person"].gather(publication.trace))
+    shown, publication = named
     several = shown.group_by("person").agg(pl.col("birth_year").n_unique())
     count = several.filter(pl.col("birth_year") > 1).height
     said = f"{count} of 250 people have rows in several classes"
@@ -529,15 +529,11 @@ def test_columns_that_name_people_link_records_and_the_rows_of_one_person(named)
 
 
 def test_reasons_are_asked_of_sensitive_and_plain_columns_too():
-    stated = Context.model_validate({"version": 1})
-    certificate, day = Certificate({}), date(2026, 11, 22)
-    columns = [
+    columns = (
         {"name": name, "role": role, "technique": "kept"}
         for name, role in (("age", "quasi"), ("charge", "sensitive"), ("name", "plain"))
-    ]
-    roles = Roles.of(Certificate({"columns": columns}), None)
-    asked = Answers(certificate, stated, None, residual_risk(certificate), roles, day)
-    assert asked.lacks("attributes").endswith("missing (age, charge, name)")
+    )
+    assert answers(tuple(columns)).lacks("attributes").endswith("missing (age, charge, name)")
 
 
 def test_a_signature_of_the_json_is_of_the_page_as_well(released, folder, shoal):

@@ -110,9 +110,7 @@ def test_people_alone_with_what_they_show_are_counted_as_by_hand(data):
     asked["promises"] = [{"model": "k-anonymity", "k": 2}]
     if len(set(persons)) < 2:
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        done = shoal.publish(frame, asked)
+    done = shoal.publish(frame, asked)
     stated = {c["name"]: c["alone_if_known"] for c in done.certificate["columns"]}
     kept = (done.classes >= 0).tolist()
     released = done.data.filter(pl.Series(kept))
@@ -128,9 +126,7 @@ def test_people_alone_with_what_they_show_are_counted_as_by_hand(data):
 def test_how_many_are_alone_says_how_grave_it_is(share, severity):
     own = [f"w{i}" if i < share * ROWS else "w" for i in range(ROWS)]
     frame = people(ward=own).with_columns(age=pl.lit(30))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        done = shoal.publish(frame, policy({"ward": {"role": "plain"}}))
+    done = shoal.publish(frame, policy({"ward": {"role": "plain"}}))
     found = [w for w in done.certificate.warnings if w.code == "plain-singles-out"]
     assert [one.severity for one in found] == ([] if severity is None else [severity])
     for one in found:
@@ -243,9 +239,7 @@ def test_households_that_a_published_pseudonym_joins_are_counted_alone_by_what_t
     content = yaml.safe_load(survey.POLICY)
     content["attributes"]["household"]["pseudonym"] = "keyed"
     content["attributes"] |= {name: {"role": "drop"} for name in ("age", "education", "district")}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        publication = shoal.publish(survey.generate(400, 7), content)
+    publication = shoal.publish(survey.generate(400, 7), content)
     homes = defaultdict(list)
     for home, *cells in publication.data.iter_rows():
         homes[home].append(tuple(cells))

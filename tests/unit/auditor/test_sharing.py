@@ -55,11 +55,3 @@ def test_what_fits_may_be_values_instead_of_people(found):
     assert set(zip(pairs.classes.tolist(), pairs.items.tolist(), strict=True)) == {
         (person, value) for person, values in enumerate(kept) for value in values
     }
-
-
-@given(found=releases())
-def test_one_more_release_never_enlarges_who_remains(found):
-    before = fitting(links(found[:-1]), links(found[:-1]))
-    after = fitting(links(found), links(found))
-    in_both = before > 0
-    assert (after[in_both] <= before[in_both]).all()

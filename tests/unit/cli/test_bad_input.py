@@ -91,11 +91,6 @@ def test_columns_that_only_the_policy_or_the_data_has_are_named(refused, workpla
     refused(*says)
 
 
-def test_both_kinds_of_unknown_columns_are_listed_at_once(refused, workplace):
-    change_policy(workplace, {"attributes.ward": GONE, "attributes.shoe": {"role": "plain"}})
-    assert len(refused("ward", "shoe").splitlines()) == 2
-
-
 def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(refused, workplace):
     text = (workplace / "patients.csv").read_text()
     (workplace / "patients.csv").write_text(
@@ -108,26 +103,29 @@ def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(ref
     assert "'age', 'charge': in the policy, not in the data; did you mean" in message
 
 
-def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused, workplace):
-    (workplace / "sex.csv").write_text("male;*\n")
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (
+            "male;*\n",
+            (
+                "attribute 'sex'",
+                "1 distinct value missing from its hierarchy",
+                "policy check POLICY DATA --show-values",
+            ),
+        ),
+        ("male;a;x;*\nfemale;a;y;*\n", ("attribute 'sex'", "two different labels")),
+        (None, ("sex.csv", "can't read")),
+    ],
+    ids=["gap", "two parents", "not there"],
+)
+def test_a_hierarchy_that_does_not_serve_is_refused_without_a_value(
+    refused, workplace, written, says
+):
+    if written is not None:
+        (workplace / "sex.csv").write_text(written)
     change_policy(workplace, {"attributes.sex.hierarchy": "sex.csv"})
-    message = refused(
-        "attribute 'sex'",
-        "1 distinct value missing from its hierarchy",
-        "policy check POLICY DATA --show-values",
-    )
-    assert "female" not in message
-
-
-def test_value_with_two_parents(refused, workplace):
-    (workplace / "sex.csv").write_text("male;a;x;*\nfemale;a;y;*\n")
-    change_policy(workplace, {"attributes.sex.hierarchy": "sex.csv"})
-    refused("attribute 'sex'", "two different labels")
-
-
-def test_hierarchy_file_that_is_not_there(refused, workplace):
-    change_policy(workplace, {"attributes.sex.hierarchy": "nowhere.csv"})
-    refused("nowhere.csv", "can't read")
+    assert "female" not in refused(*says)
 
 
 RAGGED = ("1 row with more or fewer than the header's 9 cells", "row 601")
@@ -212,12 +210,6 @@ def test_person_without_a_number(refused, workplace):
 def test_findings_of_several_attributes_are_listed_together(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ",old,").replace(",primary,", ",unheard,"))
     assert len(refused("'age'", "'education'").splitlines()) == 2
-
-
-@pytest.mark.parametrize("k", [1, 0, -3, "ten", 2.5, True])
-def test_k_below_two_or_no_whole_number(refused, workplace, k):
-    change_policy(workplace, {"promises.0.k": k})
-    refused("k-anonymity")
 
 
 @pytest.mark.parametrize(
@@ -348,6 +340,7 @@ def test_more_diversity_than_there_are_values_is_infeasible(refused, workplace):
         ("attributes.education.order", [True, False], "quotes"),
         ("attributes.name.role", "subject", "more than one subject"),
         ("promises", [], "promises"),
+        *(("promises.0.k", k, "k-anonymity") for k in (1, 0, -3, "ten", 2.5, True)),
         ("promises.0.model", "k-anonimity", "unknown model; did you mean 'k-anonymity'?"),
         ("promises.0.model", "no-model", "unknown model"),
         ("promises.1.attribute", "diseas", "is not in the policy; did you mean 'disease'?"),
@@ -377,22 +370,32 @@ def test_the_most_and_the_least_that_an_attribute_may_weigh(shoal, workplace, we
         assert shoal(*words.split(), method).status == 0
 
 
-def test_all_findings_of_a_policy_come_at_once(refused, workplace):
-    change_policy(workplace, {"attributes.age.role": "quasy", "colour": "red"})
-    assert len(refused("age", "colour").splitlines()) == 2
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"attributes.age.role": "quasy", "colour": "red"}, ("age", "colour")),
+        ({"attributes.ward": GONE, "attributes.shoe": {"role": "plain"}}, ("ward", "shoe")),
+    ],
+)
+def test_all_findings_of_a_policy_come_at_once(refused, workplace, changes, says):
+    change_policy(workplace, changes)
+    assert len(refused(*says).splitlines()) == 2
 
 
-def test_a_key_given_twice_is_an_error(refused, workplace):
-    text = (workplace / "policy.yaml").read_text()
-    (workplace / "policy.yaml").write_text(text + "seed: 8\n")
-    refused("a second time")
-
-
-def test_usage_errors_are_one_line_with_status_2(shoal):
-    for arguments in (["publish"], ["publish", "a", "b", "c"], ["nonesuch"], ["audit", "--colour"]):
-        result = shoal(*arguments, status=2)
-        assert result.err.startswith("shoal: ")
-        assert len(result.err.splitlines()) == 1
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("publish", "shoal publish"),
+        ("publish a b c", "shoal publish"),
+        ("audit --colour", "shoal audit"),
+        ("nonesuch", "shoal"),
+    ],
+)
+def test_usage_errors_are_one_line_that_names_the_help_of_the_command(shoal, words, command):
+    said = shoal(*words.split(), status=2).err
+    assert said.startswith("shoal: ")
+    assert said.endswith(f"; see '{command} --help'\n")
+    assert len(said.splitlines()) == 1
 
 
 def test_outputs_overwrite_nothing_that_the_policy_reads(refused, workplace):
@@ -425,12 +428,6 @@ def test_designated_values_that_nobody_has(refused, workplace):
     assert "Nowhere" not in refused("1 of its designated values occur in no record")
 
 
-def test_parameters_for_a_method_that_nobody_named_say_which_one_was_taken(refused):
-    stated = "method 'rounded-partition': parameter 'cut' must be one of paper, admissible; nobody"
-    refused(stated, "fits with --method: mondrian", more=("--set", "cut=nearest"))
-    assert "nobody" not in refused(more=("--set", "cut=nearest", "--method", "rounded-partition"))
-
-
 def test_a_table_without_a_header_shows_nobody(refused, workplace):
     lines = (workplace / "patients.csv").read_text().splitlines()[1:]
     (workplace / "patients.csv").write_text("\n".join(lines) + "\n")
@@ -442,12 +439,6 @@ def test_a_json_key_given_twice_is_an_error(refused, workplace):
     (workplace / "policy.yaml").unlink()
     (workplace / "policy.json").write_text('{"version": 1, "version": 1}')
     (workplace / "policy.yaml").symlink_to("policy.json")
-    refused("policy")
-
-
-@pytest.mark.parametrize("text", ["a: &x [*x]", "? [1]\n: 2", "{" * 3000])
-def test_hostile_policies_end_in_one_line(refused, workplace, text):
-    (workplace / "policy.yaml").write_text(text)
     refused("policy")
 
 
@@ -627,11 +618,6 @@ def with_standard_output_closed(*command: str) -> subprocess.CompletedProcess:
     return found
 
 
-def test_wrong_usage_names_the_help_of_its_command(workplace, shoal):
-    assert "see 'shoal publish --help'" in shoal("publish", "patients.csv").err
-    assert "see 'shoal --help'" in shoal("pubish").err
-
-
 def test_a_sample_of_nobody_is_refused():
     with pytest.raises(shoal_package.InputError, match="n = -1 records; ask for 1 or more"):
         shoal_package.sample("patients", n=-1)
@@ -740,6 +726,7 @@ def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypa
         ("a:\n\tb: c\n", "line 2 can't be understood: found character that cannot start"),
         ("a: 1\nb: 2\na: 3\n", "line 3 can't be understood: a key is named a second time; fix"),
         ("[a]: 1\n", "line 1 can't be understood: a list or mapping stands for a key; fix"),
+        *((text, "") for text in ("a: &x [*x]", "? [1]\n: 2", "{" * 3000)),
         ("- a\n", "is not a mapping of keys to values; 'shoal policy init DATA' proposes"),
         ("parties: []\n", "is an agreement of several owners; 'shoal fuse' takes it"),
         ("version: 1\nattributes: {}\npromises: []\n", "promises: is empty; name at least one"),

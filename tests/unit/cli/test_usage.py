@@ -119,17 +119,23 @@ def purchases(folder, shoal):
 @pytest.mark.parametrize(
     ("verb", "to", "setting", "taken", "way_out"),
     [
-        ("publish", "-o", "cut=nearest", "rounded-partition", "that fits with --method: mondrian"),
-        ("publish", "-o", "cut=foo", "rounded-partition", "'shoal methods' lists"),
-        ("stream", "-o", "beta=5", "fads", "that fits with --method: "),
-        ("republish", "--ledger", "cut=foo", "crp", "'shoal methods' lists"),
+        (
+            "publish",
+            "-o",
+            "cut=nearest",
+            "rounded-partition': parameter 'cut' must be one of paper, admissible; nobody",
+            "that fits with --method: mondrian",
+        ),
+        ("publish", "-o", "cut=foo", "rounded-partition': ", "'shoal methods' lists"),
+        ("stream", "-o", "beta=5", "fads': ", "that fits with --method: "),
+        ("republish", "--ledger", "cut=foo", "crp': ", "'shoal methods' lists"),
     ],
 )
 def test_a_parameter_that_the_default_does_not_take_names_methods_that_do(
     verb, to, setting, taken, way_out, purchases, shoal
 ):
     result = shoal(verb, "in.csv", "-p", "policy.yaml", to, "out.csv", "--set", setting, status=2)
-    assert result.err.startswith(f"shoal: method '{taken}': ")
+    assert result.err.startswith(f"shoal: method '{taken}")
     assert "; nobody named a method, so this one is taken: name " in result.err
     assert way_out in result.err
 

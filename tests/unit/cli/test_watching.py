@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, wearers
-from sample_policies import PURCHASES
-from shoal.samples import purchases
+from stream_processes import open_shop
 
 STREAM = "stream p.csv -p policy.yaml -o out.csv".split()
 REPUBLISH = "republish i.csv -p p.json --ledger L".split()
@@ -19,8 +18,7 @@ REPUBLISH = "republish i.csv -p p.json --ledger L".split()
 
 @pytest.fixture(autouse=True)
 def shop(folder):
-    purchases.generate(1000, 2).write_csv(folder / "p.csv")
-    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
+    open_shop(folder, 1000)
     (folder / "p.json").write_text(json.dumps(POLICY))
     wearers(43, 1).write_csv(folder / "i.csv")
 

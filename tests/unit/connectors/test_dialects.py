@@ -81,13 +81,6 @@ def test_a_release_is_written_as_its_input_was(hospital, shoal):
     ]
 
 
-def test_its_audit_reads_it_by_the_same_policy(hospital, shoal):
-    published(hospital, shoal)
-    found = json.loads(shoal("audit", "out.csv", *BESIDE, "--json", status=0).out)
-    assert found["faults"] == {"uncovered": 0, "changed": 0}
-    assert found["utility"]["gcp"] is not None
-
-
 def test_an_audit_sees_an_end_that_was_changed_behind_its_comma(hospital, shoal):
     text = published(hospital, shoal).decode("cp1252").replace("13,7", "13,6")
     (hospital / "out.csv").write_bytes(text.encode("cp1252"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.connectors import coded_files, files, record_ends
 from shoal.connectors.coded_files import read_sampled
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.record_ends import Pieces, first_end, last_end
+from shoal.connectors.record_ends import Pieces
 from shoal.errors import InputError
 
 PARTS = st.sampled_from(["a", "b", '"', ",", "\n", "\r\n", "7", "é", " "])
@@ -62,15 +62,6 @@ def test_polars_reads_the_same_cells_from_pieces_as_from_the_file(rows, piece, t
     parts = [pieces.head + part for part in pieces]
     read = [pl.read_csv(part, infer_schema=False, truncate_ragged_lines=False) for part in parts]
     assert pl.concat(read).equals(pl.read_csv(content, infer_schema=False))
-
-
-def test_a_break_inside_quotes_ends_no_record():
-    text = b'1,"a\nb"\n2,"c\n'
-    assert first_end(text) == len(b'1,"a\nb"\n')
-    assert last_end(text) == len(b'1,"a\nb"\n')
-    assert last_end(b'"a\n') == 0
-    assert first_end(b'"a\n') == 0
-    assert last_end(b'1,"say ""x""\n"\n') == len(b'1,"say ""x""\n"\n')
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b", b"a,b\n"])

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as library
+from database_cases import CELLS, HOSTILE, PROOF, write
 from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.database import tables
@@ -23,25 +24,12 @@ from shoal.data import regular_files
 from shoal.errors import InputError, PartyError, PromiseError
 
 OUT = "sqlite:///out.db?table=released"
-HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
-CELLS = pl.DataFrame(
-    {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}
-)
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 
 def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) -> int:
     return shoal("publish", data, "-p", "policy.yaml", "-o", output, "-q", *more).status
-
-
-def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
-    """A release without an audit; its hash."""
-    with tables.table_drafts([Location(address)], replace) as (draft,):
-        draft.write(frame)
-        digest = draft.read().sha256
-        draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
-    return digest
 
 
 def names_in(path: str = "out.db") -> set[str]:
@@ -328,7 +316,7 @@ def test_others_see_the_old_release_until_the_commit(workplace, shoal):
         draft.read()
         assert files.read(OUT).frame.equals(before)
         assert names_in() == {"released", "shoal_certificates", AUTO_INDEX}
-        draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
+        draft.certify(PROOF)
         assert files.read(OUT).frame.equals(before)
     assert files.read(OUT).frame.equals(before.head(3))
 

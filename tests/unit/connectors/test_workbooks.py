@@ -190,13 +190,6 @@ def test_a_workbook_that_is_not_there_is_not_called_damaged(tmp_path):
         read(str(tmp_path / "t.xlsx"))
 
 
-def test_a_workbook_that_declares_entities_is_refused(tmp_path):
-    path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
-    changed = without(path, b"<workbook ", b'<!DOCTYPE x [<!ENTITY e "e">]><workbook ')
-    with pytest.raises(InputError, match=r"is not a complete .xlsx workbook"):
-        read(changed)
-
-
 def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
     monkeypatch.setattr(regular_files, "FREE", 1000)
@@ -291,9 +284,8 @@ def converted(folder: Path, name: str, into: str, *options: str) -> None:
 
 
 @office
-@pytest.mark.parametrize("text", ["id,age,born\n01305,41,x\n00007,5,y\n"])
-def test_what_libreoffice_saves_reads_as_it_was(tmp_path, text):
-    (tmp_path / "t.csv").write_text(text)
+def test_what_libreoffice_saves_reads_as_it_was(tmp_path):
+    (tmp_path / "t.csv").write_text("id,age,born\n01305,41,x\n00007,5,y\n")
     # comma, quote, UTF-8, from line 1, all columns as text
     converted(tmp_path, "t.csv", "xlsx", "--infilter=CSV:44,34,76,1,1/2/2/2/3/2")
     assert read(str(tmp_path / "t.xlsx")).equals(files.read(str(tmp_path / "t.csv")).frame)
@@ -464,6 +456,7 @@ SHARED = b't="s"><v>2</v>'
         (SHARED, b't="s"><v>99</v>'),
         (SHARED, b't="inlineStr"><is><t>a<![CDATA[b]]></t></is>'),
         (b"<t>x</t>", b"<t><![CDATA[x]]></t>"),
+        (b"<workbook ", b'<!DOCTYPE x [<!ENTITY e "e">]><workbook '),
         (b'r="B3"', b'r="A3"'),
         (b'<row r="4"', b'</sheetData><sheetData><row r="4"'),
     ],
@@ -513,21 +506,8 @@ def test_cells_without_a_place_follow_one_another(tmp_path):
 
 FAR = [b"B1048577", b"XFE3", b"AAAA3", b"ZZZZZ3", b"ZZZ1048576", b"B1073741824"]
 FAR += [b"B4294967295", b"B4294967299", b"B99999999999", b"B" + b"9" * 5000]
-NO_PLACE = [
-    b"",
-    b"B",
-    b"3",
-    b"B0",
-    b"0B",
-    b"$B$3",
-    b"B3:C3",
-    b" B3",
-    b"B3 ",
-    b"B-3",
-    b"B+3",
-    b"B3.0",
-]
-NO_PLACE += [b"B\xc2\xb3", b"\xc3\x843", b"B3B", b"?"]
+NO_PLACE = [b"", b"B", b"3", b"B0", b"0B", b"$B$3", b"B3:C3", b" B3", b"B3 ", b"B-3", b"B+3"]
+NO_PLACE += [b"B3.0", b"B\xc2\xb3", b"\xc3\x843", b"B3B", b"?"]
 
 
 @pytest.mark.parametrize("place", FAR + NO_PLACE)

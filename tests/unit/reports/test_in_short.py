@@ -82,11 +82,6 @@ def test_the_lines_of_a_small_release(certificate):
     }
 
 
-def test_no_measure_is_named(certificate):
-    for line in in_short(certificate):
-        assert not MEASURES.search(line.says)
-
-
 def test_what_does_not_hold_and_what_was_not_checked_is_said(certificate):
     broken = [dict(promise) for promise in certificate["promises"]]
     broken[0] |= {"holds": False, "asked": 5}

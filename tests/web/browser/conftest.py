@@ -6,6 +6,7 @@ import pytest
 
 from shoal.samples import patients
 from web.browsing import BROWSER, FLAGS, Watch, come_in
+from web.test_page import draft
 from web.visitor import served
 from web.walk import walk
 
@@ -63,3 +64,13 @@ def visit(browser, place):
     assert "result" in way
     tab.way = way
     return tab, watch
+
+
+@pytest.fixture
+def gate(context, opened):
+    """The gate of a draft, in a browser."""
+    opened.edit("k", k="4")
+    draft(opened)
+    tab = come_in(context, opened.server)
+    tab.goto(f"{opened.server.door.origin}/release")
+    return tab

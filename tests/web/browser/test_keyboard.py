@@ -3,7 +3,7 @@
 from shoal.samples import patients
 from shoal.web.app import opening_page
 from web.browsing import Keys, come_in, tab_of
-from web.visitor import Visitor, served
+from web.visitor import Visitor, number_of, served
 from web.walk import ANSWERS, accepting
 
 MOST_PRESSES = 200  # past whatever the dossier's profile asks
@@ -115,7 +115,7 @@ def test_a_tree_is_walked_and_found_by_keys_and_grouped_by_mouse(context, tmp_pa
     with served(tmp_path / "ward", tmp_path) as server:
         visitor = Visitor(server)
         visitor.post("/table", path="patients.csv")
-        place = f"/hierarchies/{server.project.about['columns'].index('education') + 1}"
+        place = f"/hierarchies/{number_of(server, 'education')}"
         visitor.post(place, do="use", file="schooling.csv", base=server.project.policy_sha)
         tab = come_in(context, server)
         tab.goto(server.door.origin + place)

@@ -4,16 +4,7 @@ import pytest
 
 from shoal.web.sign_off import context_of
 from web.browsing import come_in
-from web.test_page import draft
-
-
-@pytest.fixture
-def gate(context, opened):
-    """The gate of a draft, in a browser."""
-    draft(opened)
-    tab = come_in(context, opened.server)
-    tab.goto(f"{opened.server.door.origin}/release")
-    return tab
+from web.visitor import number_of
 
 
 def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
@@ -87,8 +78,8 @@ def test_who_stays_where_a_page_was_about_to_be_left_goes_on_with_what_was_saved
 
 
 def test_the_focus_stays_with_a_column_that_is_left_out(context, opened):
-    number = opened.server.project.about["columns"].index("patient") + 1
-    opened.edit("role", column=str(number), role="plain")
+    number = number_of(opened.server, "patient")
+    opened.give("patient", "plain")
     tab = come_in(context, opened.server)
     tab.goto(f"{opened.server.door.origin}/columns")
     tab.click(f"#leave-{number} button", timeout=15000)

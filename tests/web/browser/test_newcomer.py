@@ -17,8 +17,8 @@ from shoal.samples import patients
 from shoal.web.policy_text import read, written
 from shoal.web.work import Job
 from web.browsing import come_in, tab_of
-from web.visitor import in_loop
-from web.walk import settled
+from web.visitor import in_loop, number_of
+from web.walk import ask_k, settled
 from web.written import others_in
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
@@ -237,8 +237,7 @@ def test_two_tabs_are_asked_about_the_same_lines_and_merge_others(visit, place):
     second.press("#k", "Tab")
     second.wait_for_selector("h1:text('Changed elsewhere')")
     assert not second.is_visible("#merge")
-    ward = project.about["columns"].index("ward") + 1
-    other.select_option(f"#role-{ward}", "drop")
+    other.select_option(f"#role-{number_of(place, 'ward')}", "drop")
     other.click("#merge button")
     other.wait_for_selector("h1:text('What does each column tell')")
     assert project.policy["promises"][0]["k"] == 5
@@ -287,9 +286,7 @@ def test_nothing_is_cut_off_at_the_widths_of_screens(visit, place, released):
     tab, project = visit[0], place.project
     tab.goto(f"{place.door.origin}/promises")
     settled(tab)
-    tab.fill("#k", "6")
-    tab.press("#k", "Tab")
-    tab.wait_for_selector("#policy >> text=k: 6")
+    ask_k(tab, 6)
     tab.click("#make")
     tab.wait_for_selector("#verdict >> text=Every promise holds")
     last, first = project.runs[0].name, project.runs[-1].name

@@ -18,8 +18,8 @@ from shoal.samples import patients
 from shoal.web import work
 from thorough import LONG
 from web.browsing import Watch, come_in, tab_of
-from web.visitor import served
-from web.walk import settled
+from web.visitor import number_of, served
+from web.walk import ask_k, settled
 from web.written import others_in
 
 CANARY = "Kanarienvogel"
@@ -64,9 +64,7 @@ def test_odd_names_are_text_and_no_cell_leaves_the_screen_it_was_asked_for(
         tab.wait_for_selector("[id^=confirm]", state="detached")
         assert NAMES["name"] in tab.inner_text("table.columns")
         tab.goto(f"{server.door.origin}/promises")
-        tab.fill("#k", "3")
-        tab.press("#k", "Tab")
-        tab.wait_for_selector("#policy >> text=k: 3")
+        ask_k(tab, 3)
         tab.click("#make")
         tab.wait_for_selector("#verdict >> text=Every promise holds")
         tab.click("#attacker-most-exposed button")
@@ -174,12 +172,11 @@ FAST = """() => {
 
 def test_fast_changes_of_one_window_are_all_made_before_it_goes_on(context, opened):
     project, origin = opened.server.project, opened.server.door.origin
-    names = project.about["columns"]
     wanted = {"ward": "drop", "charge": "quasi", "sex": "drop", "name": "drop"}
     tab = come_in(context, opened.server)
     tab.goto(f"{origin}/columns")
     settled(tab)
-    roles = {f"role-{names.index(name) + 1}": role for name, role in wanted.items()}
+    roles = {f"role-{number_of(opened.server, name)}": role for name, role in wanted.items()}
     tab.evaluate(FAST.replace("ROLES", json.dumps(roles)))
     tab.wait_for_selector("html.script >> h1:text('What do you promise?')")
     attributes = project.policy["attributes"]
@@ -203,8 +200,9 @@ ONE_WRONG = """() => {
 def test_a_change_made_while_a_refusal_is_on_its_way_is_none_of_another_window(context, opened):
     """The page's own change before the refused one has changed the policy under it."""
     project, held = opened.server.project, []
-    names = project.about["columns"]
-    good, wrong, late = (f"role-{names.index(name) + 1}" for name in ("ward", "sex", "charge"))
+    good, wrong, late = (
+        f"role-{number_of(opened.server, name)}" for name in ("ward", "sex", "charge")
+    )
     tab = come_in(context, opened.server)
     tab.goto(f"{opened.server.door.origin}/columns")
     settled(tab)
@@ -235,7 +233,7 @@ def test_a_gap_blocks_until_it_is_mended_in_a_copy_and_two_parents_are_refused(t
     trees.mkdir()
     for name, text in TREES.items():
         (trees / f"{name}.csv").write_text(text)
-    number = ward.project.about["columns"].index("education") + 1
+    number = number_of(ward, "education")
     found = f"{ward.door.origin}/hierarchies/{number}?f=trees"
     tab.goto(found)
     assert "sound" in tab.inner_text("tr:has-text('twice.csv')")  # it says the same twice
@@ -359,9 +357,7 @@ def test_a_disk_that_refuses_is_said_and_nothing_is_changed(tab, ward, monkeypat
 
 def test_what_no_release_keeps_names_the_nearest_that_one_would(tab, ward):
     tab.goto(f"{ward.door.origin}/promises")
-    tab.fill("#k", "299")
-    tab.press("#k", "Tab")
-    tab.wait_for_selector("#policy >> text=k: 299")
+    ask_k(tab, 299)
     tab.click("#make")
     tab.wait_for_selector("#verdict >> text=Nothing was made")
     people = len(set(patients.generate(300, seed=3)["patient"]))

@@ -5,6 +5,7 @@ all of their rows, through one gate.
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +14,8 @@ import pytest
 from shoal.auditor.verify import verify
 from shoal.samples import clinic
 from web.browsing import PATIENCE, Watch, come_in
-from web.visitor import served
-from web.walk import ANSWERS, accepting, settled
+from web.visitor import number_of, served
+from web.walk import accept, answer, ask_k, attack, confirm, go_to_promises, save, settled, sign
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
@@ -41,9 +42,7 @@ def workbook(path: Path) -> dict[str, int]:
 def walk_of_tables(tab, server) -> Iterator[str]:
     """Steps of the way, by name; each is done when the next is asked for."""
 
-    def number(name: str) -> int:
-        return server.project.about["columns"].index(name) + 1
-
+    number = partial(number_of, server)
     tab.click("input[value='clinic.xlsx']")
     tab.wait_for_selector("#all-sheets:checked")  # since the sheets belong together
     tab.wait_for_selector("#sheets >> text=packs")
@@ -55,46 +54,29 @@ def walk_of_tables(tab, server) -> Iterator[str]:
     tab.wait_for_selector("#tables svg.entities")
     settled(tab)
     yield "person"
-    while form := tab.query_selector("[id^=confirm]"):
-        asked = f"#{form.get_attribute('id')}"
-        tab.click(f"{asked} button")
-        tab.wait_for_selector(asked, state="detached")
+    confirm(tab)
     tab.select_option(f"#role-{number('visits.day')}", "drop")
     tab.wait_for_selector("#policy >> text=day: {role: drop")
     tab.select_option(f"#role-{number('drugs.packs')}", "plain")
     tab.wait_for_selector("#policy >> text=packs: {role: plain")
     settled(tab)
     yield "columns"
-    for screen in ("hierarchies", "promises"):
-        tab.click(".foot a.main")
-        tab.wait_for_url(f"**/{screen}")
+    go_to_promises(tab)
     tab.select_option("#known form:has-text('drugs') select", "count")
     tab.wait_for_selector("#policy >> text=known: count")
-    tab.fill("#k", str(K))
-    tab.press("#k", "Tab")
-    tab.wait_for_selector(f"#policy >> text=k: {K}")
+    ask_k(tab, K)
     settled(tab)
     yield "promises"
     tab.click("#make")
     tab.wait_for_selector("#verdict")
     settled(tab)
     yield "result"
-    tab.click(".foot a.main")
-    tab.click("#attack-form button")
-    tab.wait_for_selector("#gate tr:has-text('People matched') .ok")
-    for name, text in ANSWERS.items():
-        tab.fill(f"#answers [name={name}]", text)
-    tab.click("#answers [value=none]")
-    for place in tab.query_selector_all("#answers [name^=why]"):
-        place.fill("needed for the purpose")
-    for at, field in enumerate(tab.query_selector_all("#accept label"), ord("a")):
-        field.query_selector("input").fill(accepting(field.inner_text().strip(), at))
-    tab.click("#answers button.main")
-    tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
+    attack(tab, "People matched")
+    answer(tab)
+    accept(tab)
+    save(tab)
     yield "gate"
-    tab.fill("#sign-form [name=name]", "Ada Byron")
-    tab.select_option("#sign-form [name=decision]", "accept")
-    tab.click("#sign-form button")
+    sign(tab)
     tab.click("#release-form button:enabled >> nth=-1")
     tab.wait_for_selector("#released")
     yield "released"
@@ -117,10 +99,9 @@ def alike(folder: Path) -> Counter:
     )
 
 
-def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(browser, tmp_path):
+def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(context, tmp_path):
     rows = workbook(tmp_path / "clinic.xlsx")
     with served(tmp_path / "project", tmp_path) as server:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
         watch, tab = Watch(context, server), come_in(context, server)
         tab.set_default_timeout(5 * PATIENCE)
         for step in walk_of_tables(tab, server):
@@ -158,17 +139,15 @@ def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(b
         }
         assert not watch.outside
         assert not watch.said
-        context.close()
 
 
 @pytest.mark.parametrize("table", ["clinic.xlsx", "people.csv"])
 def test_a_click_on_open_waits_for_the_look_into_a_file_and_opens_no_sheet_unasked(
-    browser, tmp_path, table
+    context, tmp_path, table
 ):
     workbook(tmp_path / "clinic.xlsx")
     clinic.generate_tables(PEOPLE, seed=3)["people"].write_csv(tmp_path / "people.csv")
     with served(tmp_path / "project", tmp_path) as server:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
         tab, held = come_in(context, server), []
         tab.route("**/table", lambda route: route.continue_() if held else held.append(route))
         tab.click(f"input[value='{table}']")
@@ -185,4 +164,3 @@ def test_a_click_on_open_waits_for_the_look_into_a_file_and_opens_no_sheet_unask
             tab.click("#table-form button.main")
             tab.wait_for_url("**/columns")
         assert server.project.table.name == table
-        context.close()

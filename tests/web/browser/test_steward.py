@@ -10,8 +10,8 @@ import pytest
 from shoal.auditor.signatures import new_key
 from shoal.auditor.verify import verify
 from web.browsing import PATIENCE, come_in
-from web.visitor import served
-from web.walk import ANSWERS, accepting, settled
+from web.visitor import number_of, served
+from web.walk import accept, answer, ask_k, attack, confirm, go_to_promises, save, settled, sign
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
@@ -21,25 +21,29 @@ SHELL_WORDS = re.compile(r"--\w|\bpip\b|\bstderr\b|\bstdin\b|exit status")
 
 
 class Clicks:
-    """A page that counts what a mouse does."""
+    """A tab that counts what a mouse does."""
 
     def __init__(self, tab) -> None:
         self.tab, self.count = tab, 0
+
+    def __getattr__(self, name: str):
+        return getattr(self.tab, name)
 
     def click(self, place: str) -> None:
         self.count += 1
         self.tab.click(place)
 
-    def choose(self, place: str, value: str) -> None:
+    def check(self, place: str) -> None:
+        self.count += 1
+        self.tab.check(place)
+
+    def select_option(self, place: str, value: str) -> None:
         self.count += 2
         self.tab.select_option(place, value)
 
-    def type(self, place: str, text: str) -> None:
+    def fill(self, place: str, text: str) -> None:
         self.count += 1
         self.tab.fill(place, text)
-
-    def until(self, place: str) -> None:
-        self.tab.wait_for_selector(place)
 
 
 def workbook(path) -> None:
@@ -62,94 +66,55 @@ def workbook(path) -> None:
 
 
 @pytest.fixture
-def steward(browser, tmp_path):
+def steward(context, tmp_path):
     """The page over a folder with the workbook and a key."""
     workbook(tmp_path / "faelle.xlsx")
     new_key(str(tmp_path / "schluessel"), None)
     with served(tmp_path / "projekt", tmp_path) as server:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
         tab = come_in(context, server)
         tab.set_default_timeout(5 * PATIENCE)
         yield Clicks(tab), server
-        context.close()
 
 
 def opened(page: Clicks) -> None:
     page.click("input[value='faelle.xlsx']")
-    page.until("#lines")
+    page.wait_for_selector("#lines")
     page.click("#line-2")
-    page.until("#beginning >> text=Geburtsdatum")
+    page.wait_for_selector("#beginning >> text=Geburtsdatum")
     page.click("#table-form button.main")
-    page.tab.wait_for_url("**/columns")
-    page.until("#person-form [name=person]:checked")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector("#person-form [name=person]:checked")
     page.click("#person-form button.main")
-    page.until(".box.good")
+    page.wait_for_selector(".box.good")
 
 
-def number(server, name: str) -> int:
-    return server.project.about["columns"].index(name) + 1
-
-
-def drafted(page: Clicks) -> None:
-    settled(page.tab)
-    while form := page.tab.query_selector("[id^=confirm]"):
-        asked = f"#{form.get_attribute('id')}"
-        page.click(f"{asked} button")
-        page.tab.wait_for_selector(asked, state="detached")
-        settled(page.tab)
-    for screen in ("hierarchies", "promises"):
-        page.click(".foot a.main")
-        page.tab.wait_for_url(f"**/{screen}")
-    settled(page.tab)
-    page.type("#k", "5")
-    page.tab.press("#k", "Tab")
-    page.until("#policy >> text=k: 5")
-    settled(page.tab)
+def draft(page: Clicks) -> None:
+    confirm(page)
+    go_to_promises(page)
+    settled(page)
+    ask_k(page, 5)
+    settled(page)
     page.click("#make")
-    page.until("#verdict")
-
-
-def answered(page: Clicks) -> None:
-    page.click(".foot a.main")
-    page.click("#attack-form button")
-    page.until("#gate tr:has-text('Attacks tried') .ok")
-    for name, text in ANSWERS.items():
-        page.type(f"#answers [name={name}]", text)
-    page.click("#answers [value=none]")
-    for place in page.tab.query_selector_all("#answers [name^=why]"):
-        page.count += 1
-        place.fill("needed for the purpose")
-
-
-def accepted(page: Clicks) -> None:
-    for at, field in enumerate(page.tab.query_selector_all("#accept label"), 1):
-        page.type(f"[name=accept-{at}]", accepting(field.inner_text().strip(), ord("a") + at))
-
-
-def signed(page: Clicks, met: str = "A reason for every column") -> None:
-    """Saves the answers, which meet a condition, and signs them and the draft off."""
-    page.click("#answers button.main")
-    page.until(f"#gate tr:has-text('{met}') .ok")
-    page.type("#sign-form [name=name]", "Ada Byron")
-    page.choose("#sign-form [name=decision]", "accept")
-    page.click("#sign-form button")
+    page.wait_for_selector("#verdict")
 
 
 def test_from_a_workbook_to_a_signed_release_in_sixty_clicks(steward, tmp_path):
     page, server = steward
     opened(page)
-    settled(page.tab)
-    assert "k.A." in page.tab.inner_text("main")
-    drafted(page)
-    answered(page)
-    accepted(page)
-    signed(page)
-    page.until("#release-form button:enabled")
-    assert not SHELL_WORDS.search(page.tab.inner_text("main"))
+    settled(page)
+    assert "k.A." in page.inner_text("main")
+    draft(page)
+    attack(page)
+    answer(page)
+    accept(page)
+    save(page)
+    sign(page)
+    page.wait_for_selector("#release-form button:enabled")
+    assert not SHELL_WORDS.search(page.inner_text("main"))
     page.click("#release-form summary")
-    page.type("[name=private_key]", "schluessel.pem")
+    page.fill("[name=private_key]", "schluessel.pem")
     page.click("#release-form button")
-    page.until("text=Released:")
+    page.wait_for_selector("text=Released:")
     (release,) = (server.project.folder / "releases").iterdir()
     checks = verify(release / "data.csv", trust=[str(tmp_path / "schluessel.pub.pem")])
     assert {check.name: check.ok for check in checks}["signature"] is True
@@ -160,22 +125,25 @@ def test_from_a_workbook_to_a_signed_release_in_sixty_clicks(steward, tmp_path):
 def test_a_surname_that_is_left_as_it_is_keeps_the_gate_shut_until_somebody_says_why(steward):
     page, server = steward
     opened(page)
-    page.choose(f"#role-{number(server, 'Nachname')}", "plain")
-    page.until("text='Nachname' is not protected")
-    drafted(page)
-    assert "Every promise holds" in page.tab.inner_text("#verdict")
-    assert "ask" in page.tab.get_attribute("#verdict", "class")
-    answered(page)
-    signed(page)
-    page.until("#gate tr:has-text('Signed off') .ok")
-    page.until("#gate tr:has-text('Nachname leaves as it is, not protected') .warn")
-    assert page.tab.is_disabled("#release-form button")
-    settled(page.tab)
-    accepted(page)
-    signed(page, "Nachname leaves as it is")
-    page.until("#release-form button:enabled")
+    page.select_option(f"#role-{number_of(server, 'Nachname')}", "plain")
+    page.wait_for_selector("text='Nachname' is not protected")
+    draft(page)
+    assert "Every promise holds" in page.inner_text("#verdict")
+    assert "ask" in page.get_attribute("#verdict", "class")
+    attack(page)
+    answer(page)
+    save(page)
+    sign(page)
+    page.wait_for_selector("#gate tr:has-text('Signed off') .ok")
+    page.wait_for_selector("#gate tr:has-text('Nachname leaves as it is, not protected') .warn")
+    assert page.is_disabled("#release-form button")
+    settled(page)
+    accept(page)
+    save(page, "Nachname leaves as it is")
+    sign(page)
+    page.wait_for_selector("#release-form button:enabled")
     page.click("#release-form button")
-    page.until("text=Released:")
+    page.wait_for_selector("text=Released:")
     (release,) = (server.project.folder / "releases").iterdir()
     for name in ("report.html", "dossier.html"):
         assert "&#39;Nachname&#39; is not protected" in (release / name).read_text("utf-8")

@@ -1,20 +1,7 @@
 """What somebody has typed outlives every answer that takes the page's place."""
 
-import pytest
-
 from web.browsing import come_in, tab_of
-from web.test_page import draft
 from web.walk import settled
-
-
-@pytest.fixture
-def gate(context, opened):
-    """The gate of a draft, in a browser."""
-    opened.edit("k", k="4")
-    draft(opened)
-    tab = come_in(context, opened.server)
-    tab.goto(f"{opened.server.door.origin}/release")
-    return tab
 
 
 def test_answers_are_saved_before_attacks_are_tried_and_a_name_half_typed_stays(gate, opened):

@@ -12,6 +12,7 @@ import pytest
 
 import linked_cases
 import shoal as library
+from certified_cases import failed
 from sample_policies import content_of
 from shoal.auditor.checks import Check, Stated, consistency
 from shoal.auditor.verify import verify
@@ -35,10 +36,6 @@ def published(tmp_path_factory) -> Path:
 
 def checks_of(folder: Path, **more) -> dict[str, Check]:
     return {check.name: check for check in verify(folder / "out", **more)}
-
-
-def failing(checks: dict[str, Check]) -> list[str]:
-    return [name for name, check in checks.items() if check.ok is False]
 
 
 @pytest.fixture
@@ -158,7 +155,7 @@ def test_days_wider_than_all_anchors_lose_all_and_no_more(tmp_path, days):
     assert loss == 1
     assert stated["linked"]["paid"]["tenth"] <= 1
     found = checks_of(folder, policy=folder / "policy.json", original=folder / "clinic")
-    assert failing(found) == []
+    assert failed(found) == []
     library.publish(folder / "clinic", folder / "policy.json", output=folder / "out", replace=True)
 
 
@@ -167,10 +164,10 @@ def test_a_known_date_may_leave_fewer_people_than_the_smallest_class(dated):
     assert stated["promises"][0]["measured"] == 2 < stated["classes"]["min"]
     policy = dated / "policy.json"
     found = checks_of(dated, policy=policy, original=dated / "clinic")
-    assert failing(found) == []
+    assert failed(found) == []
     assert found["promises"].ok
     alone = checks_of(dated, policy=policy)
-    assert failing(alone) == []
+    assert failed(alone) == []
     assert alone["promises"].ok is None
     assert "name it with original=" in alone["promises"].text
 
@@ -179,7 +176,7 @@ def test_a_known_date_may_leave_fewer_people_than_the_smallest_class(dated):
 def test_no_k_is_believed_that_known_dates_could_not_leave(dated, tmp_path, measured):
     folder = Path(shutil.copytree(dated, tmp_path / "copy"))
     stating(folder, measured)
-    assert "promises" in failing(checks_of(folder, policy=dated / "policy.json"))
+    assert "promises" in failed(checks_of(folder, policy=dated / "policy.json"))
 
 
 def audited(folder: Path, as_frames: bool = False, **more) -> Path:
@@ -200,7 +197,7 @@ def test_the_certificate_of_an_audit_verifies(copied, audit, given):
     paths = {"policy": copied / "policy.json", "original": copied / "clinic"}
     certificate = audited(copied, **{name: paths[name] for name in audit})
     found = checks_of(copied, certificate=certificate, **{name: paths[name] for name in given})
-    assert not failing(found), found
+    assert not failed(found), found
     assert found["file"].ok
     assert found["promises"].ok is (True if given else None)
 
@@ -222,7 +219,7 @@ def test_what_is_forged_of_an_audit_of_files_alone_is_found(copied):
 def test_the_certificate_of_an_audit_of_frames_says_that_it_names_no_files(copied):
     certificate = audited(copied, as_frames=True)
     found = checks_of(copied, certificate=certificate, policy=copied / "policy.json")
-    assert failing(found) == ["file"]
+    assert failed(found) == ["file"]
     assert found["file"].text == "the certificate names none; certify the files with an audit"
 
 
@@ -238,23 +235,23 @@ def test_a_database_is_verified_as_a_whole(published, tmp_path):
     with closing(sqlite3.connect(place)) as file, file:
         file.execute("DELETE FROM people WHERE shoal_row = 3")
     found = {check.name: check for check in verify(place, policy=policy)}
-    assert failing(found) == ["file", "output"]
+    assert failed(found) == ["file", "output"]
     assert "rows were added or taken away" in found["output"].text
 
 
 def test_another_original_and_a_k_that_the_files_do_not_keep_are_noticed(copied):
     linked_cases.world(40, seed=1)["drugs"].write_csv(copied / "clinic" / "drugs.csv")
     given = {"policy": copied / "policy.json", "original": copied / "clinic"}
-    assert "input" in failing(checks_of(copied, **given))
+    assert "input" in failed(checks_of(copied, **given))
     stating(copied, 39)
-    assert "promises" in failing(checks_of(copied, policy=given["policy"]))
+    assert "promises" in failed(checks_of(copied, policy=given["policy"]))
 
 
 @pytest.mark.parametrize("table", ["people", "visits", "drugs"])
 def test_a_row_that_is_left_out_of_any_file_is_noticed_and_gets_no_dossier(copied, table):
     path = copied / "out" / f"{table}.csv"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    assert "file" in failing(checks_of(copied))
+    assert "file" in failed(checks_of(copied))
     with pytest.raises(PromiseError, match="fails verify"):
         dossier(copied / "out", context={"version": 1}, policy=copied / "policy.json")
 
@@ -298,7 +295,7 @@ def test_without_a_policy_what_the_certificate_itself_denies_is_found(copied, ch
         if "promises" in changed:
             changed = {"promises": [{**stated["promises"][0], "holds": False, "measured": 1}]}
         stated |= changed
-    assert "promises" in failing(checks_of(copied))
+    assert "promises" in failed(checks_of(copied))
 
 
 FORGED = {
@@ -359,7 +356,7 @@ def test_faults_that_the_certificate_itself_states_are_never_passed_over(copied,
         stated["faults"] |= {"uncovered": 99, "changed": 5}
     places = {"policy": copied / "policy.json", "original": copied / "clinic"}
     found = checks_of(copied, **{name: places[name] for name in given})
-    assert failing(found) == ["promises"]
+    assert failed(found) == ["promises"]
     assert found["promises"].text.startswith("the certificate states faults: 99 ")
 
 
