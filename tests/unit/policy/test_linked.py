@@ -266,6 +266,58 @@ def test_a_row_about_two_people_is_found():
     assert "1 row belongs to one person by 'visit' and to another by 'who' (row 5)" in said
 
 
+def dated_world(people: int) -> dict[str, pl.DataFrame]:
+    world = linked_cases.world(people)
+    day = pl.date(2020, 1, 1) + pl.duration(days=pl.int_range(pl.len()))
+    return {**world, "visits": world["visits"].with_columns(day=day.cast(pl.String))}
+
+
+def joined(world, *tables) -> pl.DataFrame:
+    """The rows of the first table, each with those above it."""
+    frame = world[tables[0]]
+    for name in tables[1:]:
+        key = "visit" if name == "visits" else "patient"
+        frame = frame.join(world[name], on=key, maintain_order="left")
+    return frame
+
+
+def of_person(world, pick: pl.Expr) -> pl.Series:
+    """What is picked from everybody's visits."""
+    found = world["visits"].group_by("patient").agg(more=pick)
+    return world["people"].join(found, "patient", "left", maintain_order="left")["more"]
+
+
+UP = ("drugs", "visits", "people")
+PREVIOUS = pl.col("visit").shift().over("patient")
+
+
+@pytest.mark.parametrize(
+    ("table", "copy", "what"),
+    [
+        ("drugs", lambda w: joined(w, *UP)["patient"].str.to_uppercase(), "'patient' of 'people'"),
+        ("drugs", lambda w: joined(w, *UP)["age"], "'age' of 'people' (quasi)"),
+        ("drugs", lambda w: joined(w, *UP)["day"], "'day' of 'visits' (quasi)"),
+        ("visits", lambda w: w["visits"]["day"], "'day' of 'visits' (quasi)"),
+        ("visits", lambda w: w["visits"].select(PREVIOUS)["visit"], "'visit' of 'visits' (identi"),
+        ("people", lambda w: of_person(w, pl.last("visit")), "'visit' of 'visits' (identifier)"),
+        ("people", lambda w: of_person(w, pl.min("day")), "'day' of 'visits' (quasi)"),
+        ("people", lambda w: of_person(w, pl.lit(1)), None),
+        ("drugs", lambda w: joined(w, *UP)["age"].reverse(), None),
+    ],
+)
+def test_what_another_table_hides_must_be_named(table, copy, what):
+    world = dated_world(30)
+    policy = content_of({"attributes": COST | DATED}, other="plain")
+    more = {**world, table: world[table].with_columns(more=copy(world))}
+    if what is None:
+        assert "more" in bound(more, policy).rows[table].table.names
+        return
+    (said,) = said_of(more, policy)
+    assert f"columns 'more': not in the policy, but holds the cells of {what}" in said
+    policy["other"] = "drop"
+    assert bound(more, policy).people.count == 30
+
+
 def test_tables_and_links_that_lack_are_found_at_once():
     world = linked_cases.world(9)
     people = world["people"].rename({"patient": "id"})

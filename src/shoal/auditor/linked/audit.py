@@ -18,6 +18,7 @@ from shoal.auditor.linked.labels import exposures
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, described_output, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
+from shoal.connectors.linked_tables import LinkedSources
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import KNOWN, RISK, UTILITY, ColumnReport, PromiseReport
@@ -29,7 +30,7 @@ from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding import linked
-from shoal.policy.binding.linked import LinkedSources, bound_linked
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.consistency import build_promise
 from shoal.policy.linked import attributes_of, elements_of
 from shoal.policy.model import AnchorPolicy, PolicyModel

@@ -1,6 +1,6 @@
 """A table bound to its policy: encoded once, with every finding listed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,7 @@ from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
 from shoal.policy.given_trees import declared_hierarchy
-from shoal.policy.linked import one_table_findings
+from shoal.policy.linked import DeclaredTable, one_table_findings
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -93,6 +93,22 @@ def bound_table(table: Table, policy: Policy, counts: bool = True) -> BoundTable
     label = None if schema.label is None else table.column(schema.label).codes
     whole_table = Classes(everyone, 1, encoded.subjects, sensitive, sample=encoded.sample)
     return BoundTable(problem, encoded, whole_table, label, populations)
+
+
+def parted_cells(declared: DeclaredTable, bound: BoundTable) -> Iterator[str]:
+    """That an element of a set may be published as a cell that its separator parts."""
+    if declared.separator is None:
+        return
+    (encoded,), render = bound.encoded.attributes, bound.schema.render
+    reach, shown = encoded.reach, {render.suppressed, *render.parts}
+    if isinstance(reach, Hierarchy):
+        shown = {render.suppressed, *reach.labels[reach.leaves :]}
+    if parted := sum(declared.separator in text for text in shown):
+        yield (
+            f"attribute '{declared.name}': its separator stands in {parted} of the cells that an"
+            " element may become; separate elements by another text, or rename nodes of its"
+            " hierarchy"
+        )
 
 
 def bind_original(table: Table, policy: Policy) -> Problem:
