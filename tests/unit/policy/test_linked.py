@@ -351,6 +351,13 @@ def test_a_set_is_a_table_of_its_elements_each_once():
     assert tables.tree.known_rows == 2
 
 
+def test_an_element_that_often_stands_for_no_value_counts_as_nobody():
+    world = linked_cases.world(3)
+    people = world["people"].with_columns(codes=pl.Series(["none", "a;none", ""]))
+    tables = bound(world | {"people": people}, content_of(people=WHOLE))
+    assert tables.rows["codes"].table.frame["codes"].to_list() == ["none", "a", "none"]
+
+
 def test_dates_count_from_each_persons_first_one():
     world = linked_cases.world(3)
     visits = {"visit": ["a", "b", "c"], "patient": ["p2", "p0", "p2"], "cost": 1, "disease": "flu"}

@@ -198,7 +198,8 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
     for name, one in dated.items():
         as_grouped = Table(one.table.frame, source=one.source)
         try:
-            bound[name] = bound_table(as_grouped, problem.alone(one.declared))
+            counts_as_people = one.declared.parent is None
+            bound[name] = bound_table(as_grouped, problem.alone(one.declared), counts_as_people)
         except InputError as wrong:
             findings += [f"{about(one.declared)}{finding}" for finding in wrong.found]
         else:
