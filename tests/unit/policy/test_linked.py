@@ -384,6 +384,17 @@ def test_what_is_no_date_is_found_without_being_shown():
     assert not any("yesterday" in one for one in said)
 
 
+def test_a_check_asks_about_columns_below_people_that_are_published_as_they_are(shoal, folder):
+    Path("policy.json").write_text(json.dumps(content_of(other="plain")))
+    world = linked_cases.world(40)
+    emails = world["visits"].with_columns(email=pl.col("visit") + "@post.org")
+    Path("in").mkdir()
+    for name, frame in {**world, "visits": emails}.items():
+        frame.write_csv(f"in/{name}.csv")
+    said = shoal(*"policy check policy.json in".split(), status=0).err
+    assert "'visits.email' is not protected: it is published as it is, and names people" in said
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
