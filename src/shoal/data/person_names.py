@@ -493,8 +493,7 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
     if 0 < below <= MOST_NOTES:
         text = (
             "{} [row stands|rows stand] below a row without any value, as totals and notes do, and"
-            " [counts as a person|count as people]; take out of the data what is nobody, then"
-            " publish"
+            " [is|are] taken for data about people; take out of the data what is none, then publish"
         )
         said.append(ReleaseWarning(ROWS_APART, inflected(text, below)))
     return tuple(said)
