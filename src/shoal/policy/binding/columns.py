@@ -268,15 +268,8 @@ def unnamed_finding(
     """
     if made_of_columns:
         return f"column '{name}': not named, but {what}; name it, too, or take it out"
-    if released:
-        return (
-            f"columns '{name}': not in the policy, but {what}; name it under 'attributes', nobody"
-            " has judged it"
-        )
-    return (
-        f"columns '{name}': not in the policy, but {what}; name it under 'attributes',"
-        " 'other: plain' would publish it"
-    )
+    why = "nobody has judged it" if released else "'other: plain' would publish it"
+    return f"columns '{name}': not in the policy, but {what}; name it under 'attributes', {why}"
 
 
 def _bare(name: str) -> str:

@@ -191,9 +191,10 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
     """
     InputError.raise_for(_table_findings(tables, problem))
     grouped, findings = group_rows(tables, problem)
+    if problem.model.other == "plain":
+        findings = findings or [*_copies(grouped, problem)]
     InputError.raise_for(findings)
     dated, findings = _dated(grouped, problem.model)
-    findings += _copies(grouped, problem)
     bound: dict[str, BoundTable] = {}
     for name, one in dated.items():
         as_grouped = Table(one.table.frame, source=one.source)
@@ -334,53 +335,42 @@ def _about_two_people(one: GroupedTable, found: Mapping[str, GroupedTable]) -> l
 
 def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
     """(n,) the person of each row of a table."""
-    return _places_above(found[name], found)[PEOPLE]
+    return _places_above(name, found)[PEOPLE]
 
 
-def _places_above(one: GroupedTable, found: Mapping[str, GroupedTable]) -> Mapping[str, np.ndarray]:
-    """(n,) by table, the row that each row of this one hangs from, up to people; its own first."""
-    rows = np.arange(one.table.records)
-    above = {one.declared.name: rows}
-    while one.declared.parent is not None:
-        rows = parents_of(one.starts)[rows]
-        one = found[one.declared.parent]
-        above[one.declared.name] = rows
-    return above
+def _places_above(name: str, found: Mapping[str, GroupedTable]) -> dict[str, np.ndarray]:
+    """By table, from this one up to people, the row that each of its rows is or hangs from."""
+    one = found[name]
+    if one.declared.parent is None:
+        return {name: np.arange(one.table.records)}
+    above, parents = _places_above(one.declared.parent, found), parents_of(one.starts)
+    own = {name: np.arange(len(parents))}
+    return own | {table: rows[parents] for table, rows in above.items()}
 
 
-def _copies(grouped: Mapping[str, GroupedTable], problem: LinkedProblem) -> Iterator[str]:
-    """Columns that `other: plain` would publish though another table hides what they hold."""
-    model = problem.model
-    for one in grouped.values() if model.other == "plain" else ():
-        named = problem.alone(one.declared).model.attributes
-        unnamed = [name for name in one.table.names if name not in named]
-        hidden = [*_hidden(one, grouped, problem)] if unnamed else []
-        for name in unnamed:
-            is_value = ~is_nobody(one.table.frame[name], model.missing_texts)
-            cells = one.table.frame[name].filter(is_value)
-            for what, known, known_owners, owners in hidden:
-                if are_own(cells, owners[is_value], known, known_owners):
-                    yield about(one.declared) + unnamed_finding(name, f"holds the cells of {what}")
-                    break
-
-
-def _hidden(
-    one: GroupedTable, grouped: Mapping[str, GroupedTable], problem: LinkedProblem
-) -> Iterator[tuple[str, pl.Series, np.ndarray, np.ndarray]]:
-    """Cells that are not published as they are, of the rows above a table's, and keys and dates of
-    the same person's rows in any: what they are called, whose each is, and whose each row is.
+def _copies(found: Mapping[str, GroupedTable], problem: LinkedProblem) -> Iterator[str]:
+    """Columns that `other: plain` would publish though they hold what is hidden of the rows above,
+    or keys or dates of any rows of the same person.
     """
-    above = _places_above(one, grouped)
-    for name, other in grouped.items():
-        frame, declared = other.table.frame, other.declared
-        for column, attribute in problem.alone(declared).model.attributes.items():
-            what = f"'{column}' of '{name}' ({attribute.role})"
-            if attribute.role not in HIDDEN or column not in frame.columns:
-                continue
-            if column in (declared.key, *declared.dates):
-                yield what, frame[column], person_of(name, grouped), above[PEOPLE]
-            elif name in above and other is not one:
-                yield what, frame[column], np.arange(frame.height), above[name]
+    places = {name: _places_above(name, found) for name in found}
+    named = {name: problem.alone(one.declared).model.attributes for name, one in found.items()}
+    hidden = []
+    for name, one in found.items():
+        for column in (n for n, a in named[name].items() if a.role in HIDDEN):
+            by = PEOPLE if column in (one.declared.key, *one.declared.dates) else name
+            what = f"'{column}' of '{name}' ({named[name][column].role})"
+            if column in one.table.names:
+                hidden.append((what, one.table.frame[column], by, places[name][by]))
+    for name, one in found.items():
+        for column in (n for n in one.table.names if n not in named[name]):
+            is_value = ~is_nobody(one.table.frame[column], problem.model.missing_texts)
+            cells = one.table.frame[column].filter(is_value)
+            for what, known, by, known_owners in hidden:
+                owners = places[name].get(by)
+                if owners is not None and are_own(cells, owners[is_value], known, known_owners):
+                    wrong = unnamed_finding(column, f"holds the cells of {what}")
+                    yield about(one.declared) + wrong
+                    break
 
 
 def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:
