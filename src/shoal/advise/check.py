@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from shoal.auditor.ledger import terms
+from shoal.auditor.linked.audit import of_linked_cells
 from shoal.auditor.verdict import of_cells
 from shoal.connectors.frames import Frame
 from shoal.data.classes import Classes
@@ -118,7 +119,8 @@ def remarks(
     """What a sound policy's data give reason to say before anything is published."""
     if policy.model.is_linked:
         problem = LinkedProblem(policy)
-        return linked_warnings(read_linked(data_path, problem, further), problem)
+        own = read_linked(data_path, problem, further)
+        return [*linked_warnings(own, problem), *of_linked_cells(own.tables, problem)]
     source = policy.tables.read_original(data_path)
     of_table = (*input_warnings(source.table, policy.model), *population_warnings(policy.tables))
     return [*source.remarks, *of_table, *of_cells(source.table, policy)]

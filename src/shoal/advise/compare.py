@@ -26,7 +26,7 @@ from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
 from shoal.connectors.frames import Frame
-from shoal.connectors.linked_tables import LinkedSource
+from shoal.connectors.linked_tables import LinkedSource, LinkedSources
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.linked import PEOPLE
@@ -39,7 +39,7 @@ from shoal.data.warnings import warn
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
-from shoal.policy.binding.linked import LinkedSources, bound_linked, read_linked
+from shoal.policy.binding.linked import bound_linked, read_linked
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
 from shoal.policy.linked import usual_method

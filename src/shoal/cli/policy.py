@@ -223,7 +223,10 @@ def _edit(text: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise InputError("edit: is not a mapping; write for instance '{put: Malta, under: Europe}'")
+        raise InputError(
+            "edit: is not a mapping; write for instance '{put: Malta, under: Europe}', and quote"
+            ' numbers that begin with 0, such as "010"'
+        )
     return content
 
 

@@ -9,6 +9,7 @@ each; or into a database, a table of each.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,8 @@ from shoal.connectors.location import PARQUET, POSTGRESQL, SQLITE, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.data.certificate import Certificate
 from shoal.data.linked import PEOPLE
+from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
 _TABLES = {
@@ -118,6 +121,35 @@ class TablePlaces:
             for key in self.foreign_keys
         )
         return replace(self, places=renamed, foreign_keys=keys)
+
+
+@dataclass(frozen=True)
+class LinkedSources:
+    """All tables as they were read, by name, with the hash of each file's bytes; frames have none.
+
+    remarks: on rows that are nobody, or may be.
+    """
+
+    tables: Mapping[str, Table]
+    hashes: Mapping[str, str]
+    remarks: tuple[ReleaseWarning, ...] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[str, files.SourceFile]) -> LinkedSources:
+        """The tables of these files or frames."""
+        return cls(
+            {name: one.table for name, one in found.items()},
+            {name: one.sha256 for name, one in found.items() if one.sha256},
+            tuple(
+                said.at(f"table '{name}'") for name, one in found.items() for said in one.remarks
+            ),
+        )
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all tables: of their names and hashes."""
+        lines = "".join(f"{name}\t{self.hashes[name]}\n" for name in sorted(self.hashes))
+        return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def is_several(source: object) -> bool:

@@ -78,12 +78,6 @@ class CodedTable(Table):
             texts = texts.replace("", None)
         return texts if self.is_text(name) else texts.cast(self.dtype(name))
 
-    def same_cells(self, one: str, other: str) -> bool:
-        first, second = self._columns[one], self._columns[other]
-        return first.cells == second.cells and all(
-            np.array_equal(first.codes[rows], second.codes[rows]) for rows in blocks(self.records)
-        )
-
     def with_column(self, column: Column) -> "CodedTable":
         columns = {**self._columns, column.name: column}
         return CodedTable(columns, self.records, self.room, self._dtypes, self._blanks)

@@ -18,6 +18,7 @@ import polars as pl
 from shoal.data.classes import SensitiveColumn
 from shoal.data.encoding import EncodedTable
 from shoal.data.partition import Matrix
+from shoal.data.person_names import letters_of
 from shoal.data.schema import Schema, Shown
 from shoal.data.table import Table
 
@@ -162,6 +163,24 @@ def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
     asked_keys = pl.DataFrame({"key": asked})
     found = asked_keys.join(known, on="key", how="left", maintain_order="left")["at"]
     return found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
+
+
+def are_own(
+    cells: pl.Series, owners: np.ndarray, known: pl.Series, known_owners: np.ndarray
+) -> bool:
+    """Whether every cell is a value that its owner has, however it is spelled; never where all are
+    the same. owners: (cells,), as known_owners (known,) ascending.
+    """
+    if cells.n_unique() < 2:
+        return False
+    for most in (20, len(cells)):  # few cells tell most columns apart
+        mine = pl.DataFrame({"owner": owners[:most], "value": letters_of(cells[:most])})
+        least, greatest = mine["owner"][0], mine["owner"][-1]
+        own = slice(*np.searchsorted(known_owners, [least, greatest + 1]))
+        theirs = pl.DataFrame({"owner": known_owners[own], "value": letters_of(known[own])})
+        if mine.join(theirs, on=["owner", "value"], how="anti").height:
+            return False
+    return mine["value"].n_unique() > 1
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ _GROUPED = r"^(\+\d+|\+?\d{1,3}([,'\u2019 ]\d{3})+)(\.0+)?$"
 _UNLIKE_ITS_NAME = "[^ -~]|^ | $"
 """Texts that may be written otherwise than the person is named."""
 
-
 OFTEN_NOBODY = (
     *("?", "-", "--", ".", "na", "n/a", "#n/a", "null", "#null!", "nil", "none", "nan", "nat"),
     *("missing", "unknown", "unbekannt", "k.a.", "inconnu", "desconocido", "sconosciuto"),
@@ -113,18 +112,19 @@ def alike_values(texts: pl.Series, is_person: bool, missing_values: list[str]) -
 
 
 def _perhaps_alike(names: pl.Series) -> pl.Series:
-    """Those of many names that may differ from another one in spelling alone.
-
-    It works slice by slice, so that no normalized copy of all names is held.
-    """
+    """Those of many names that may differ from another one in spelling alone."""
     hashes = np.empty(len(names), dtype=np.uint64)
-    for rows in blocks(len(names)):
-        texts = same_texts(bare(names_of(names[rows])))
-        letters = texts.str.normalize("NFKD").str.replace_all(r"[\W_\pM]+", "")
-        hashes[rows] = letters.hash().to_numpy()
+    for rows in blocks(len(names)):  # so that no normalized copy of all names is held
+        hashes[rows] = letters_of(names[rows]).hash().to_numpy()
     ascending = np.sort(hashes)
     repeated = ascending[1:][ascending[1:] == ascending[:-1]]
     return names.filter(pl.Series(np.isin(hashes, repeated)))
+
+
+def letters_of(names: pl.Series) -> pl.Series:
+    """The letters and digits of names, the same for all that differ in spelling alone."""
+    texts = same_texts(bare(names_of(names)))
+    return texts.str.normalize("NFKD").str.replace_all(r"[\W_\pM]+", "")
 
 
 _COUNTED = {
@@ -492,8 +492,7 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
     if 0 < below <= MOST_NOTES:
         text = (
             "{} [row stands|rows stand] below a row without any value, as totals and notes do, and"
-            " [counts as a person|count as people]; take out of the data what is nobody, then"
-            " publish"
+            " [is|are] taken for data about people; take out of the data what is none, then publish"
         )
         said.append(ReleaseWarning(ROWS_APART, inflected(text, below)))
     return tuple(said)

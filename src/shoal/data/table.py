@@ -127,9 +127,12 @@ class Table:
         """Whether the suppression mark can stand in a column."""
         return self.dtype(name) in (pl.String, pl.Categorical, pl.Enum)
 
-    def same_cells(self, one: str, other: str) -> bool:
-        """Whether every record holds the same text in both columns."""
-        return bool((as_text(self.series(one)) == as_text(self.series(other))).all())
+    def cells_of(self, name: str, rows: slice) -> pl.Series:
+        """The cells of some records as text."""
+        if name not in self.coded:
+            return as_text(self.series(name)[rows])
+        column = self.column(name)
+        return column.texts.gather(column.codes[rows])
 
     def with_column(self, column: Column) -> Table:
         """The table with one more column, of text."""

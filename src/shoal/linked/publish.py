@@ -17,7 +17,7 @@ from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, described_output
 from shoal.connectors import files, location, outputs, traces
 from shoal.connectors.formats import Format
-from shoal.connectors.linked_tables import LinkedOutput, LinkedSource
+from shoal.connectors.linked_tables import LinkedOutput, LinkedSource, LinkedSources
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
@@ -33,7 +33,7 @@ from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
 from shoal.policy.binding import linked
-from shoal.policy.binding.linked import LinkedSources, bound_linked
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem

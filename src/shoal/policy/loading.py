@@ -204,6 +204,7 @@ class SafeLoader(_SAFE):  # type: ignore[misc, valid-type]
     """PyYAML's, in C if it is there, of content that neither aliases nor tags make hard to read.
 
     What has colons, such as 12:30, is text: PyYAML's numbers of base 60 take time by their square.
+    Numbers that begin with 0, such as 010, are refused: to YAML that is 8.
     """
 
     def __init__(self, text: str) -> None:
@@ -242,8 +243,12 @@ class SafeLoader(_SAFE):  # type: ignore[misc, valid-type]
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """What a node holds; raises ConstructorError where that is not of its type."""
-        if node.tag.endswith((":int", ":float")) and ":" in str(node.value):
+        is_number = node.tag.endswith((":int", ":float"))
+        if is_number and ":" in str(node.value):
             node.tag = yaml.resolver.BaseResolver.DEFAULT_SCALAR_TAG
+        elif is_number and re.match(r"[-+]?0[\d_]", str(node.value)):
+            problem = "a number begins with 0 (quote it to keep the 0, else leave it out)"
+            raise _refused(problem, node)
         try:
             return super().construct_object(node, deep)
         except (LookupError, AttributeError, TypeError, ValueError):

@@ -25,7 +25,7 @@ from shoal.advise.propose_linked import (
 )
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
-from shoal.connectors.linked_tables import TablePlace, table_places
+from shoal.connectors.linked_tables import LinkedSources, TablePlace, table_places
 from shoal.data import cores
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.linked import PEOPLE
@@ -33,13 +33,7 @@ from shoal.data.person_names import names_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.linked import (
-    GroupedTable,
-    LinkedSources,
-    group_rows,
-    person_of,
-    read_linked,
-)
+from shoal.policy.binding.linked import GroupedTable, group_rows, person_of, read_linked
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options
 from shoal.policy.model import ReadOptions

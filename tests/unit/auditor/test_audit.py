@@ -263,6 +263,43 @@ def test_a_mark_that_reads_as_a_number_is_refused_where_numbers_are_published(ma
     assert shoal.publish(frame[:2], content | {"render": {"suppressed": "9"}}).certificate.holds
 
 
+NO_VALUE, TWO_WAYS = "is named by one of 'missing_values'", "could be read in two ways"
+DASHED = {"intervals": "{lo}-{hi}"}
+
+
+@pytest.mark.parametrize(
+    ("values", "column", "more", "wrong"),
+    [
+        ("abcd", {"hierarchy": {"tree": {"no": ["a", "b"], "x": ["c", "d"]}}}, {}, NO_VALUE),
+        ("abcd", {"hierarchy": {"prefix": 1}}, {"render": {"suppressed": "?"}}, NO_VALUE),
+        (["a", "no"], {"hierarchy": {"tree": {"x": ["a"], "no": ["no"]}}}, {}, None),
+        ("abcd", {"hierarchy": {"prefix": 1}}, {}, None),
+        (["a", "a-a", "a-a-a"], {"order": ["a", "a-a", "a-a-a"]}, {"render": DASHED}, TWO_WAYS),
+        (["a", "a-a"], {"order": ["a", "a-a"]}, {"render": DASHED}, TWO_WAYS),
+        (
+            ["a", "b", "a - b"],
+            {"order": "alphabetical"},
+            {"render": {"intervals": "{lo} - {hi}"}},
+            TWO_WAYS,
+        ),
+        ("no", {"order": ["n", "o"]}, {"render": DASHED}, TWO_WAYS),
+        (["1-2", "3", "4-5", "1"], {"order": ["1", "1-2", "3", "4-5"]}, {"render": DASHED}, None),
+        (["a", "a, b", "c"], {"order": ["a", "a, b", "c"]}, {}, None),
+    ],
+)
+def test_a_group_or_an_interval_must_have_one_meaning(values, column, more, wrong):
+    frame = pl.DataFrame({"v": [*values] * 4})
+    content = content_of(
+        {"v": {"role": "quasi", **column}}, 4, missing_values=["", "no", "*", "n-o"], **more
+    )
+    found = [one.message for one in shoal.check(content, frame)]
+    if wrong is None:
+        assert not found
+        assert shoal.publish(frame, content).certificate.holds
+    else:
+        assert [wrong in one for one in found] == [True], found
+
+
 def test_columns_that_should_be_gone_are_a_fault(published, policy, original):
     named = published.data.with_columns(original["name"])
     certificate = shoal.audit(named, policy, original)

@@ -725,6 +725,12 @@ def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypa
         ("a: {b: c\nd: e\n", "line 2 can't be understood: did not find expected ',' or '}'"),
         ("a:\n\tb: c\n", "line 2 can't be understood: found character that cannot start"),
         ("a: 1\nb: 2\na: 3\n", "line 3 can't be understood: a key is named a second time; fix"),
+        (
+            "a: [1]\nb: 010\n",
+            "line 2 can't be understood: a number begins with 0 (quote it to keep",
+        ),
+        ("a: [01, 0.5]\n", "line 1 can't be understood: a number begins with 0 (quote it to keep"),
+        ("a: ['01', 0.5, 0, 2]\n", "attributes: is missing"),
         ("[a]: 1\n", "line 1 can't be understood: a list or mapping stands for a key; fix"),
         *((text, "") for text in ("a: &x [*x]", "? [1]\n: 2", "{" * 3000)),
         ("- a\n", "is not a mapping of keys to values; 'shoal policy init DATA' proposes"),

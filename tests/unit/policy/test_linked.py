@@ -249,6 +249,58 @@ def test_a_row_about_two_people_is_found():
     assert "1 row belongs to one person by 'visit' and to another by 'who' (row 5)" in said
 
 
+def dated_world(people: int) -> dict[str, pl.DataFrame]:
+    world = linked_cases.world(people)
+    day = pl.date(2020, 1, 1) + pl.duration(days=pl.int_range(pl.len()))
+    return {**world, "visits": world["visits"].with_columns(day=day.cast(pl.String))}
+
+
+def joined(world, *tables) -> pl.DataFrame:
+    """The rows of the first table, each with those above it."""
+    frame = world[tables[0]]
+    for name in tables[1:]:
+        key = "visit" if name == "visits" else "patient"
+        frame = frame.join(world[name], on=key, maintain_order="left")
+    return frame
+
+
+def of_person(world, pick: pl.Expr) -> pl.Series:
+    """What is picked from everybody's visits."""
+    found = world["visits"].group_by("patient").agg(more=pick)
+    return world["people"].join(found, "patient", "left", maintain_order="left")["more"]
+
+
+UP = ("drugs", "visits", "people")
+PREVIOUS = pl.col("visit").shift().over("patient")
+
+
+@pytest.mark.parametrize(
+    ("table", "copy", "what"),
+    [
+        ("drugs", lambda w: joined(w, *UP)["patient"].str.to_uppercase(), "'patient' of 'people'"),
+        ("drugs", lambda w: joined(w, *UP)["age"], "'age' of 'people' (quasi)"),
+        ("drugs", lambda w: joined(w, *UP)["day"], "'day' of 'visits' (quasi)"),
+        ("visits", lambda w: w["visits"]["day"], "'day' of 'visits' (quasi)"),
+        ("visits", lambda w: w["visits"].select(PREVIOUS)["visit"], "'visit' of 'visits' (identi"),
+        ("people", lambda w: of_person(w, pl.last("visit")), "'visit' of 'visits' (identifier)"),
+        ("people", lambda w: of_person(w, pl.min("day")), "'day' of 'visits' (quasi)"),
+        ("people", lambda w: of_person(w, pl.lit(1)), None),
+        ("drugs", lambda w: joined(w, *UP)["age"].reverse(), None),
+    ],
+)
+def test_what_another_table_hides_must_be_named(table, copy, what):
+    world = dated_world(30)
+    policy = content_of({"attributes": COST | DATED}, other="plain")
+    more = {**world, table: world[table].with_columns(more=copy(world))}
+    if what is None:
+        assert "more" in bound(more, policy).rows[table].table.names
+        return
+    (said,) = said_of(more, policy)
+    assert f"columns 'more': not in the policy, but holds the cells of {what}" in said
+    policy["other"] = "drop"
+    assert bound(more, policy).people.count == 30
+
+
 def test_tables_and_links_that_lack_are_found_at_once():
     world = linked_cases.world(9)
     people = world["people"].rename({"patient": "id"})
@@ -282,6 +334,13 @@ def test_a_set_is_a_table_of_its_elements_each_once():
     assert tables.tree.known_rows == 2
 
 
+def test_an_element_that_often_stands_for_no_value_counts_as_nobody():
+    world = linked_cases.world(3)
+    people = world["people"].with_columns(codes=pl.Series(["none", "a;none", ""]))
+    tables = bound(world | {"people": people}, content_of(people=WHOLE))
+    assert tables.rows["codes"].table.frame["codes"].to_list() == ["none", "a", "none"]
+
+
 def test_dates_count_from_each_persons_first_one():
     world = linked_cases.world(3)
     visits = {"visit": ["a", "b", "c"], "patient": ["p2", "p0", "p2"], "cost": 1, "disease": "flu"}
@@ -306,6 +365,17 @@ def test_what_is_no_date_is_found_without_being_shown():
     said = said_of({**world, "visits": visits}, policy)
     assert any(f"'visits.day': {visits.height} cells are not dates" in one for one in said)
     assert not any("yesterday" in one for one in said)
+
+
+def test_a_check_asks_about_columns_below_people_that_are_published_as_they_are(shoal, folder):
+    Path("policy.json").write_text(json.dumps(content_of(other="plain")))
+    world = linked_cases.world(40)
+    emails = world["visits"].with_columns(email=pl.col("visit") + "@post.org")
+    Path("in").mkdir()
+    for name, frame in {**world, "visits": emails}.items():
+        frame.write_csv(f"in/{name}.csv")
+    said = shoal(*"policy check policy.json in".split(), status=0).err
+    assert "'visits.email' is not protected: it is published as it is, and names people" in said
 
 
 @pytest.mark.parametrize(

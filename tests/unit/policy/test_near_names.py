@@ -2,6 +2,7 @@
 column that only looks new.
 """
 
+import re
 import time
 import unicodedata
 
@@ -57,9 +58,26 @@ def test_names_as_long_as_texts_are_not_compared_letter_by_letter():
     assert time.process_time() - started < 2
 
 
-def test_a_column_that_copies_a_removed_one_must_be_named():
-    copied = table(who=["Ann", "Bob", "Cem", "Dan"])
-    with pytest.raises(InputError, match=r"'who'.*holds the cells of 'first name' \(identifier\)"):
+NAMES, AGES = ["Ann", "Bob", "Cem", "Dan"], [20, 20, 30, 40]
+NUMBERS = ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("names", "copy", "of"),
+    [
+        (NAMES, NAMES, "'first name' (identifier)"),
+        (NAMES, [" ANN", "b\u200bob", "Cem ", "dan"], "'first name' (identifier)"),
+        (NAMES, ["Ann", "Bob", None, ""], "'first name' (identifier)"),
+        (NUMBERS, ["00001", "00002", "00003", "00004"], "'first name' (identifier)"),
+        (NUMBERS, [1.0, 2.0, 3.0, 4.0], "'first name' (identifier)"),
+        ([f"AB{one}" for one in NUMBERS], [f"ab-{one}" for one in NUMBERS], "'first name' (iden"),
+        (NAMES, AGES, "'age' (quasi)"),
+        (NAMES, ["20.0", "20.0", None, "40.0"], "'age' (quasi)"),
+    ],
+)
+def test_a_column_that_copies_a_hidden_one_must_be_named(names, copy, of):
+    copied = table(who=copy).with_columns(pl.Series("first name", names))
+    with pytest.raises(InputError, match=f"'who'.*holds the cells of {re.escape(of)}"):
         shoal.publish(copied, policy())
     assert "who" in shoal.publish(copied, policy(who="plain")).data.columns
 
@@ -70,7 +88,7 @@ def test_what_only_looks_a_little_alike_is_published():
 
 
 def test_a_constant_is_no_copy():
-    constant = table(land=["DE"] * 4, country=["DE"] * 4)
+    constant = table(land=["DE", "DE", None, "de"], country=["DE"] * 4)
     assert "land" in shoal.publish(constant, policy(country="drop")).data.columns
 
 

@@ -5,7 +5,7 @@ measured. The certificate names which table, and how many known rows of it, betr
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from shoal.auditor.linked.labels import exposures
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, described_output, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
+from shoal.connectors.linked_tables import LinkedSources
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import KNOWN, RISK, UTILITY, ColumnReport, PromiseReport
@@ -26,10 +27,11 @@ from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import alike, run_entries
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
+from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding import linked
-from shoal.policy.binding.linked import LinkedSources, bound_linked
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.consistency import build_promise
 from shoal.policy.linked import attributes_of, elements_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
@@ -180,7 +182,7 @@ def measure_linked(
             "output": None,
         }
     )
-    cells = _of_cells(release, problem, sources)
+    cells = of_linked_cells(sources.tables, problem)
     said = [*kept, *_warnings(model), *cells, *missing_counted(certificate)]
     return LinkedAudit(certificate.warned(*said), release, truth)
 
@@ -449,18 +451,19 @@ def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float | None:
     return lost / cells if cells else 0.0
 
 
-def _of_cells(
-    release: LinkedRelease, problem: LinkedProblem, sources: LinkedSources
+def of_linked_cells(
+    tables: Mapping[str, Table], problem: LinkedProblem
 ) -> Iterator[ReleaseWarning]:
-    """What the published cells of each table give reason to ask, about columns by their names among
-    those of all tables.
+    """What cells that are published as they are give reason to ask, about columns by their names
+    among those of all tables; but for those of counts and anchors, which no original has.
     """
-    for about in release.tree.tables:
-        if about.name in sources.tables:
-            own = problem.alone(release.tables[about.name].declared)
-            for one in of_cells(sources.tables[about.name], own):
-                column = None if one.column is None else about.qualified(one.column)
-                yield ReleaseWarning(one.code, one.text, column, one.severity, one.figures)
+    added = {HULL, *(rows_column(one.name) for one in problem.declared)}
+    for about in (one for one in problem.given if one.name in tables):
+        own = tables[about.name].without([*added & {*tables[about.name].names}])
+        for one in of_cells(own, problem.alone(about)):
+            column = one.column if about.parent is None else f"{about.name}.{one.column}"
+            text = one.text.replace(f"'{one.column}'", f"'{column}'")
+            yield ReleaseWarning(one.code, text, column, one.severity, one.figures)
 
 
 def _warnings(model: PolicyModel) -> list[ReleaseWarning]:

@@ -8,7 +8,7 @@ from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
-from shoal.connectors.linked_tables import table_places
+from shoal.connectors.linked_tables import LinkedSources, table_places
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate, is_close
 from shoal.data.findings import some_named
@@ -16,7 +16,6 @@ from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
 from shoal.data.regular_files import Json
 from shoal.errors import InputError
-from shoal.policy.binding.linked import LinkedSources
 
 MEASURED = ("promises", "people", "counted", "classes", "subjects", "together", "risk")
 """What an audit finds again in the files alone."""

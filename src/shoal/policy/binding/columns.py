@@ -9,13 +9,14 @@ from shoal.data.findings import listed_rows
 from shoal.data.option import nearest
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import (
+    letters_of,
     normal_form,
-    same_texts,
     spelled_apart,
     unlisted_values,
     values_for_none,
 )
 from shoal.data.recoding import GROUP
+from shoal.data.room import blocks
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.warnings import (
@@ -83,7 +84,7 @@ def check_columns(
             " anatomy}'; otherwise correct the names"
         ]
     findings = [
-        _finding(name, what, tables.is_made_of_columns, released)
+        unnamed_finding(name, what, tables.is_made_of_columns, released)
         for name, what in _nearly_named(names, model)
     ]
     if unknown:
@@ -137,8 +138,8 @@ def _end_of(name: str, declared: Container[str]) -> str | None:
 
 def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     """A finding where rows repeat all names, or columns that the policy does not name are data
-    without a header, or copies of columns that it removes. The cells are read for both before
-    either is judged.
+    without a header, or copies of columns that it removes or recodes. The cells are read for both
+    before either is judged.
     """
     if repeated := check_repeated_names(table):
         return repeated
@@ -146,11 +147,12 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     unnamed = [name for name in table.names if name not in declared]
     if not unnamed:
         return []
-    removed = [name for name, a in declared.items() if a.role in REMOVED and name in table.names]
+    hidden = [name for name, a in declared.items() if a.role in HIDDEN and name in table.names]
     odd = looks_like_data(table, unnamed)
     # only 'other: plain' would publish a copy
     is_published = tables.model.other == "plain"
-    copies = copied_columns(table, unnamed, removed) if is_published else {}
+    none = tables.model.missing_texts
+    copies = copied_columns(table, unnamed, hidden, none) if is_published else {}
     if is_no_header(odd, table.names):
         return [
             f"columns: {len(odd)} that the policy does not name have names that look like data; "
@@ -158,7 +160,7 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
             " header=2, or name these under 'attributes'"
         ]
     return [
-        _finding(
+        unnamed_finding(
             name, f"holds the cells of '{one}' ({declared[one].role})", tables.is_made_of_columns
         )
         for name, one in copies.items()
@@ -201,30 +203,36 @@ def _renamed(names: list[str], others: list[str]) -> str:
     return f"{ways}did you mean {', '.join(near)}? " if near else ""
 
 
-def copied_columns(table: Table, names: Iterable[str], others: Sequence[str]) -> dict[str, str]:
-    """Those columns that hold the very cells of one of the others, each with the first such.
+HIDDEN = (*REMOVED, "quasi")
+"""The roles whose columns are not published as they are."""
+
+
+def copied_columns(
+    table: Table, names: Iterable[str], others: Sequence[str], none: list[str]
+) -> dict[str, str]:
+    """Those columns whose values, however they are spelled, are those of one of the others, each
+    with the first such. none: texts for no value, which copies may hold instead, as merged tables.
 
     A column of one value says nothing about anybody, so it is never a copy.
     """
     found = {}
     for name in names:
-        copied = next((other for other in others if _is_copy(table, name, other)), None)
-        if copied is not None:
-            found[name] = copied
+        copied = (other for other in others if _is_copy(table.different, name, other, [*none, ""]))
+        if (other := next(copied, None)) is not None:
+            found[name] = other
     return found
 
 
-def _is_copy(table: Table, name: str, other: str) -> bool:
-    """Whether the cells are the same, however they are spelled."""
-    if table.distinct(name) < 2:
-        return False
-    if table.same_cells(name, other):
-        return True
-    columns = [table.column(one) for one in (name, other)]
-    if len(columns[0].texts) != len(columns[1].texts):
-        return False
-    one, two = (same_texts(column.texts).gather(column.codes) for column in columns)
-    return bool((one == two).all())
+def _is_copy(table: Table, name: str, other: str, none: list[str]) -> bool:
+    values = set[str]()
+    for rows in (slice(0, 20), *blocks(table.records)):  # few cells tell most columns apart
+        cells = {"one": table.cells_of(name, rows), "two": table.cells_of(other, rows)}
+        different = pl.DataFrame(cells).unique().filter(~pl.col("one").is_in(none))
+        one, two = map(letters_of, different)
+        if not (one == two).all():
+            return False
+        values.update(one.unique().head(2))
+    return len(values) > 1
 
 
 # Columns that `other: plain` would publish though they look like one that the policy names.
@@ -252,21 +260,16 @@ def _nearly_named(names: list[str], model: PolicyModel) -> list[tuple[str, str]]
     ]
 
 
-def _finding(name: str, what: str, made_of_columns: bool, released: bool = False) -> str:
+def unnamed_finding(
+    name: str, what: str, made_of_columns: bool = False, released: bool = False
+) -> str:
     """What to do about an unnamed column. made_of_columns: whether nobody wrote the policy.
     released: whether it is one of a release, which nobody can publish any more.
     """
     if made_of_columns:
         return f"column '{name}': not named, but {what}; name it, too, or take it out"
-    if released:
-        return (
-            f"columns '{name}': not in the policy, but {what}; name it under 'attributes', nobody"
-            " has judged it"
-        )
-    return (
-        f"columns '{name}': not in the policy, but {what}; name it under 'attributes',"
-        " 'other: plain' would publish it"
-    )
+    why = "nobody has judged it" if released else "'other: plain' would publish it"
+    return f"columns '{name}': not in the policy, but {what}; name it under 'attributes', {why}"
 
 
 def _bare(name: str) -> str:

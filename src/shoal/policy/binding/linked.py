@@ -7,7 +7,6 @@ are all that a single table may have; they are listed at once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,14 +18,14 @@ import polars as pl
 from shoal.connectors.database.tables import one_snapshot
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, nan_in, table_of
-from shoal.connectors.linked_tables import place_of_several, table_places
+from shoal.connectors.linked_tables import LinkedSources, place_of_several, table_places
 from shoal.data.findings import listed_rows
-from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.linked import (
     ANCHOR,
     PEOPLE,
     LinkedRows,
     LinkedTables,
+    are_own,
     day_number,
     parents_of,
     places_of,
@@ -37,41 +36,12 @@ from shoal.data.person_names import is_nobody, names_of, without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks, warn_of_nobody
 from shoal.errors import InputError
-from shoal.policy.binding.columns import cell_warnings, people_doubted
+from shoal.policy.binding.columns import HIDDEN, cell_warnings, people_doubted, unnamed_finding
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.binding.table import BoundTable, bound_table, parted_cells
 from shoal.policy.linked import DeclaredTable, elements_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
-
-
-@dataclass(frozen=True)
-class LinkedSources:
-    """All tables as they were read, by name, with the hash of each file's bytes; frames have none.
-
-    remarks: on rows that are nobody, or may be.
-    """
-
-    tables: Mapping[str, Table]
-    hashes: Mapping[str, str]
-    remarks: tuple[ReleaseWarning, ...] = ()
-
-    @classmethod
-    def of(cls, found: Mapping[str, SourceFile]) -> LinkedSources:
-        """The tables of these files or frames."""
-        return cls(
-            {name: one.table for name, one in found.items()},
-            {name: one.sha256 for name, one in found.items() if one.sha256},
-            tuple(
-                said.at(f"table '{name}'") for name, one in found.items() for said in one.remarks
-            ),
-        )
-
-    @property
-    def sha256(self) -> str:
-        """The hash of all tables: of their names and hashes."""
-        lines = "".join(f"{name}\t{self.hashes[name]}\n" for name in sorted(self.hashes))
-        return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def read_linked(
@@ -221,17 +191,20 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
     """
     InputError.raise_for(_table_findings(tables, problem))
     grouped, findings = group_rows(tables, problem)
+    if problem.model.other == "plain":
+        findings = findings or [*_copies(grouped, problem)]
     InputError.raise_for(findings)
     dated, findings = _dated(grouped, problem.model)
     bound: dict[str, BoundTable] = {}
     for name, one in dated.items():
         as_grouped = Table(one.table.frame, source=one.source)
         try:
-            bound[name] = bound_table(as_grouped, problem.alone(one.declared))
+            counts_as_people = one.declared.parent is None
+            bound[name] = bound_table(as_grouped, problem.alone(one.declared), counts_as_people)
         except InputError as wrong:
             findings += [f"{about(one.declared)}{finding}" for finding in wrong.found]
         else:
-            findings += _parted_cells(one.declared, bound[name])
+            findings += parted_cells(one.declared, bound[name])
     InputError.raise_for(findings)
     tree = problem.tree({name: one.schema for name, one in bound.items()})
     rows = {
@@ -246,22 +219,6 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
         for name, one in dated.items()
     }
     return LinkedTables(tree, rows)
-
-
-def _parted_cells(declared: DeclaredTable, bound: BoundTable) -> Iterator[str]:
-    """That an element of a set may be published as a cell that its separator parts."""
-    if declared.separator is None:
-        return
-    (encoded,), render = bound.encoded.attributes, bound.schema.render
-    reach, shown = encoded.reach, {render.suppressed, *render.parts}
-    if isinstance(reach, Hierarchy):
-        shown = {render.suppressed, *reach.labels[reach.leaves :]}
-    if parted := sum(declared.separator in text for text in shown):
-        yield (
-            f"attribute '{declared.name}': its separator stands in {parted} of the cells that an"
-            " element may become; separate elements by another text, or rename nodes of its"
-            " hierarchy"
-        )
 
 
 def about(table: DeclaredTable) -> str:
@@ -378,10 +335,42 @@ def _about_two_people(one: GroupedTable, found: Mapping[str, GroupedTable]) -> l
 
 def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
     """(n,) the person of each row of a table."""
+    return _places_above(name, found)[PEOPLE]
+
+
+def _places_above(name: str, found: Mapping[str, GroupedTable]) -> dict[str, np.ndarray]:
+    """By table, from this one up to people, the row that each of its rows is or hangs from."""
     one = found[name]
     if one.declared.parent is None:
-        return np.arange(one.table.records)
-    return person_of(one.declared.parent, found)[parents_of(one.starts)]
+        return {name: np.arange(one.table.records)}
+    above, parents = _places_above(one.declared.parent, found), parents_of(one.starts)
+    own = {name: np.arange(len(parents))}
+    return own | {table: rows[parents] for table, rows in above.items()}
+
+
+def _copies(found: Mapping[str, GroupedTable], problem: LinkedProblem) -> Iterator[str]:
+    """Columns that `other: plain` would publish though they hold what is hidden of the rows above,
+    or keys or dates of any rows of the same person.
+    """
+    places = {name: _places_above(name, found) for name in found}
+    named = {name: problem.alone(one.declared).model.attributes for name, one in found.items()}
+    hidden = []
+    for name, one in found.items():
+        for column in (n for n, a in named[name].items() if a.role in HIDDEN):
+            by = PEOPLE if column in (one.declared.key, *one.declared.dates) else name
+            what = f"'{column}' of '{name}' ({named[name][column].role})"
+            if column in one.table.names:
+                hidden.append((what, one.table.frame[column], by, places[name][by]))
+    for name, one in found.items():
+        for column in (n for n in one.table.names if n not in named[name]):
+            is_value = ~is_nobody(one.table.frame[column], problem.model.missing_texts)
+            cells = one.table.frame[column].filter(is_value)
+            for what, known, by, known_owners in hidden:
+                owners = places[name].get(by)
+                if owners is not None and are_own(cells, owners[is_value], known, known_owners):
+                    wrong = unnamed_finding(column, f"holds the cells of {what}")
+                    yield about(one.declared) + wrong
+                    break
 
 
 def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:

@@ -1,6 +1,7 @@
 """A table bound to its policy: encoded once, with every finding listed."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -30,7 +31,7 @@ from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
 from shoal.policy.given_trees import declared_hierarchy
-from shoal.policy.linked import one_table_findings
+from shoal.policy.linked import DeclaredTable, one_table_findings
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -93,6 +94,22 @@ def bound_table(table: Table, policy: Policy, counts: bool = True) -> BoundTable
     label = None if schema.label is None else table.column(schema.label).codes
     whole_table = Classes(everyone, 1, encoded.subjects, sensitive, sample=encoded.sample)
     return BoundTable(problem, encoded, whole_table, label, populations)
+
+
+def parted_cells(declared: DeclaredTable, bound: BoundTable) -> Iterator[str]:
+    """That an element of a set may be published as a cell that its separator parts."""
+    if declared.separator is None:
+        return
+    (encoded,), render = bound.encoded.attributes, bound.schema.render
+    reach, shown = encoded.reach, {render.suppressed, *render.parts}
+    if isinstance(reach, Hierarchy):
+        shown = {render.suppressed, *reach.labels[reach.leaves :]}
+    if parted := sum(declared.separator in text for text in shown):
+        yield (
+            f"attribute '{declared.name}': its separator stands in {parted} of the cells that an"
+            " element may become; separate elements by another text, or rename nodes of its"
+            " hierarchy"
+        )
 
 
 def bind_original(table: Table, policy: Policy) -> Problem:
@@ -169,7 +186,7 @@ def bind_attributes(
         except InputError as broken:
             findings += broken.found
     render = policy.render
-    findings += _mark_findings(attributes, render)
+    findings += _mark_findings(attributes, render, policy.model.missing_texts)
     schema = _schema(policy.model, attributes, render)
     if findings:
         for one in schema.quasi:  # all at once, as the cells of each are at hand
@@ -292,18 +309,57 @@ def _order(
     return tuple(cell for cell, _ in present)
 
 
-def _mark_findings(attributes: list[Attribute], render: Render) -> list[str]:
-    """The suppression mark must mean suppression and nothing else."""
+def _mark_findings(
+    attributes: list[Attribute], render: Render, missing: Iterable[str]
+) -> list[str]:
+    """What is published must have one meaning: the suppression mark, groups and intervals."""
     findings = [
-        f"attribute '{a.name}': the suppression mark is one of its labels; choose another mark"
-        for a in attributes
-        if a.role is Role.QUASI and _is_label(render.suppressed, a)
+        f"attribute '{one.name}': {wrong}"
+        for one in attributes
+        if one.role is Role.QUASI
+        for wrong in _ambiguities(one, render, {*missing} - {render.suppressed})
     ]
     mark, (head, middle, tail) = render.suppressed, render.parts
     frames_mark = mark.startswith(head) and mark.endswith(tail) and middle in mark
     if frames_mark and len(mark) > len(head + middle + tail):
         findings.append("render: the suppression mark reads like an interval; choose another mark")
     return findings
+
+
+def _ambiguities(attribute: Attribute, render: Render, missing: set[str]) -> Iterator[str]:
+    if _is_label(render.suppressed, attribute):
+        yield "the suppression mark is one of its labels; choose another mark"
+    tree, order = attribute.hierarchy, attribute.order or ()
+    nodes = [] if tree is None else [tree.node_of_label(text) for text in missing]
+    if any({*tree.labels[tree.first[n] : tree.last[n] + 1]} - missing for n in nodes if n >= 0):
+        yield (
+            "a group of its hierarchy is named by one of 'missing_values', and would be read as no"
+            " value; rename the group, or take that text out of the list"
+        )
+    if tree is None and _has_two_readings({*order}, render, missing):
+        yield (
+            "an interval of its labels could be read in two ways; part the two ends by other signs,"
+            " in 'intervals' under 'render', or rename labels"
+        )
+
+
+def _has_two_readings(labels: set[str], render: Render, missing: set[str]) -> bool:
+    """Whether the interval between two labels may also be another label, no value, or lie between
+    two others.
+    """
+    head, middle, tail = render.parts
+
+    def partings(text: str) -> Iterator[tuple[str, str]]:
+        for at in re.finditer(f"(?=({re.escape(middle)}))", text):
+            yield text[: at.start()], text[at.end(1) :]
+
+    framed = [t for t in labels | missing if t.startswith(head) and t.endswith(tail)]
+    inside = [text[len(head) : len(text) - len(tail)] for text in framed]
+    if any(lo != hi and {lo, hi} <= labels for text in inside for lo, hi in partings(text)):
+        return True
+    # `lo middle rest` may be a label as well as `rest hi`
+    rests = {rest for one in labels for lo, rest in partings(one + middle) if lo in labels - {one}}
+    return any(rest + hi in labels for rest in rests for hi in labels)
 
 
 def _is_label(mark: str, attribute: Attribute) -> bool:

@@ -71,6 +71,16 @@ def test_an_honest_release_holds_from_its_files_alone_and_with_its_originals(rel
     assert beside["linked"]["matching"] == {"people": 40, "tried": 40, "least": 3, "below": 0}
 
 
+def test_counts_that_a_release_adds_are_not_said_to_be_published_as_they_are(released):
+    """Other columns are, and what is said of them names their table."""
+    mails = released["visits"].with_columns(mail=pl.format("{}@post.org", "visit"))
+    found = audit({**released, "visits": mails}, other="plain").warnings
+    said = {one.column: one.text for one in found}
+    assert "visits.rows" in released["people"].columns
+    assert not {"visits.rows", "drugs.rows", "visits.drugs.rows"} & said.keys()
+    assert "'visits.mail' is not protected: it is published as it is" in said["visits.mail"]
+
+
 def test_rows_taken_for_people_are_found_to_hide_nobody(tables):
     shown = {"age": pl.lit("*"), "visits.rows": pl.lit("[1, 4]")}
     raw = by_number(tables)
