@@ -117,7 +117,7 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
             page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
             grave = Stated(Certificate(dossier["certificate"])).grave
             accepted, names = accepted_in_words(dossier), signed_off_by(dossier)
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise InputError(
                 f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
             ) from None

@@ -558,6 +558,12 @@ def test_a_signature_of_the_json_is_of_the_page_as_well(released, folder, shoal)
     assert not Path("d.json.sig").exists()  # it was about the dossier before
 
 
+def test_the_json_of_a_dossier_that_is_nested_deep_is_refused(tmp_path):
+    (tmp_path / "d.json").write_text('{"schema": "shoal.dossier/1", "page": ' + "[" * 200_000)
+    with pytest.raises(InputError, match="names no page; give the JSON that"):
+        library.verify(tmp_path / "d.json")
+
+
 def test_trust_gives_no_dossier_of_a_release_that_none_of_the_keys_signed(released, folder, shoal):
     pytest.importorskip("cryptography")
     for name in ("out.csv", "out.csv.certificate.json"):
