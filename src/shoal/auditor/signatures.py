@@ -22,7 +22,7 @@ from shoal.connectors.linked_tables import place_of_one
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.data.certificate import Certificate
 from shoal.data.regular_files import path_text, readable, require_regular
-from shoal.errors import InputError, MissingExtraError
+from shoal.errors import InputError, MissingExtraError, PromiseError
 
 SIGNATURE_BYTES = 64
 OTHERS = 0o077  # rights that nobody but the owner of a private key may have
@@ -58,6 +58,15 @@ class Proof:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
+
+    def require_to_hold(self) -> None:
+        """Raises PromiseError where the certificate does not hold, and so is not signed."""
+        if not self.certificate.holds:
+            raise PromiseError(
+                f"certificate '{self.path}': states a promise that does not hold, faults, or what"
+                " gives people away beside other releases; nothing is signed, publish a release"
+                " that holds"
+            )
 
 
 @dataclass(frozen=True)

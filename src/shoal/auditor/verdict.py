@@ -66,12 +66,22 @@ def what_fails(certificate: Certificate) -> list[str]:
         for row in certificate.get("attacks", {}).get("accept", [])
         if row["holds"] is False
     ]
-    beside = certificate.get("beside") or {"holds": True}
-    if not beside["holds"]:
-        broken.append(f"beside other releases: {fails_beside(beside)}")
+    broken += fails_together(certificate)
     if not broken and not certificate.holds:
         broken.append("the certificate does not hold")
     return broken
+
+
+def fails_together(certificate: Mapping[str, Any]) -> list[str]:
+    """What a release gives away beside others, and beside earlier ones of its ledger."""
+    beside, history = (certificate.get(part) or {"holds": True} for part in ("beside", "history"))
+    found = [] if beside["holds"] else [f"beside other releases: {fails_beside(beside)}"]
+    if not history["holds"]:
+        broken = [one for one in history["findings"] if one.get("breaks")]
+        ways = [f"{one.get('people') or 'some'} by '{one.get('check')}'" for one in broken]
+        known = ", ".join(["comparing them gives people away", *ways])
+        found.append(f"beside earlier releases: {known}")
+    return found
 
 
 def fails_beside(beside: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from shoal.auditor.measured_again import (
     of_original,
 )
 from shoal.auditor.signatures import SIGNATURE_BYTES, Proof, Signer, read_trusted
-from shoal.auditor.verdict import fails_beside
+from shoal.auditor.verdict import fails_together
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
@@ -205,10 +205,8 @@ def _checks(
     progress("measuring the promises")
     again = measured_again(stated, path, table, reader)
     yield _promises(stated, policy, bool(again.ok))
-    beside = stated.at("beside")
-    if beside is not None and not beside["holds"]:
-        text = f"the certificate states that they fail together: {fails_beside(beside)}"
-        yield Check(OTHER_RELEASES, False, text)
+    for text in fails_together(stated.certificate):
+        yield Check(OTHER_RELEASES, False, f"the certificate states that it fails {text}")
     yield named
     yield again
     yield _input(stated, reader, again)
@@ -330,9 +328,6 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
         return Check(name, False, f"the certificate states broken ones: {'; '.join(broken)}")
     if stated.faults:
         return Check(name, False, f"the certificate states faults: {', '.join(stated.faults)}")
-    history = stated.at("history") or {}
-    if history and not history["holds"] and not history["allowed"]:
-        return Check(name, False, "beside earlier releases it gives something away")
     if policy is not None and (unlimited := _unlimited(stated, policy.model.accept)):
         return Check(name, False, unlimited)
     if any(row["holds"] is False for row in stated.at("attacks", "accept") or []):
@@ -480,11 +475,7 @@ def sign_file(path: str, signer: Signer, certificate: str | Path | None = None) 
             " fetch it with the release"
         )
     proof = Proof.of(path, certificate)
-    if not proof.certificate.holds:
-        raise PromiseError(
-            f"certificate '{proof.path}': states a promise that does not hold, or faults; nothing"
-            " is signed, publish a release that holds"
-        )
+    proof.require_to_hold()
     checks = verify_by(path, proof)
     failed = [check for check in checks if check.ok is False and check.name != "signature"]
     if any(check.name == "file" for check in failed):

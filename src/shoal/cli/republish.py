@@ -128,6 +128,7 @@ def republish(
     Otherwise nothing is written.
     """
     from shoal.auditor.ledger.release_view import check_outside
+    from shoal.auditor.signatures import Proof
     from shoal.connectors import metrics
     from shoal.connectors.ledger import Ledger
     from shoal.ledgers.republish import republish_file, with_its_method
@@ -162,7 +163,10 @@ def republish(
         with published_already(out):
             if signer is not None and done.release is not None:
                 # an increment that was published before, too: a signature may be interrupted
-                signer.sign(asked.ledger / f"{done.release:04d}" / "certificate.json")
+                path = asked.ledger / f"{done.release:04d}" / "certificate.json"
+                proof = Proof(path, Certificate.read(path))
+                proof.require_to_hold()
+                signer.sign(proof.path, proof.content)
             if report is not None:
                 from shoal.auditor.ledger.history import audit_releases
                 from shoal.reports.history import write_history_report

@@ -30,7 +30,7 @@ from shoal.auditor.dossier.dossier import (
     build_dossier,
     field_words,
 )
-from shoal.auditor.verdict import fails_beside, is_only_unjudged
+from shoal.auditor.verdict import fails_beside, fails_together, is_only_unjudged
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files, outputs
 from shoal.data.certificate import Certificate
@@ -340,10 +340,10 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         known, judged = "", gettext("none known, so none was compared")
     if (beside := certificate.get("beside")) is not None:
         judged = gettext("together they hold")
-        if not beside["holds"]:
-            judged = gettext("together they fail: {what}", what=fails_beside(beside))
-        if is_only_unjudged(beside):
-            judged = gettext("not judged in full: {what}", what=fails_beside(beside))
+    if failing := "; ".join(fails_together(certificate)):
+        judged = gettext("together they fail: {what}", what=failing)
+    if beside is not None and is_only_unjudged(beside):
+        judged = gettext("not judged in full: {what}", what=fails_beside(beside))
     yield gettext("other releases"), f"{known}{judged}"
     signature = next((check.said for check in found.checks if check.name == "signature"), "")
     yield gettext("signature of the certificate"), signature

@@ -18,6 +18,9 @@ from jsonschema import Draft202012Validator
 import shoal as library
 from certified_cases import run
 from page_text import on_one_line
+from republish_cases import POLICY as WEARERS
+from republish_cases import append, grown, wearers
+from republish_cases import policy as leaking
 from sample_policies import content_of
 from shoal.auditor.dossier.context import Context, json_schema, template
 from shoal.auditor.dossier.dossier import (
@@ -372,6 +375,36 @@ def test_what_fails_with_other_releases_is_open_whatever_is_accepted(
     assert FEW in facts
     assert VALUES in facts
     assert "1 of them for something that fails" in shoal("verify", page.with_suffix(".json")).out
+
+
+def test_a_release_that_leaks_by_leave_fails_verify_is_red_and_is_not_signed(folder, shoal):
+    pytest.importorskip("cryptography")
+    shoal("sign", "--new-key", "k", "--unprotected", status=0)
+    ledger = grown(folder / "L", 1, 40, leaking("static-2"))
+    release = ledger / "0002" / "data.csv", ledger / "0002" / "certificate.json"
+    wearers(40, 2).write_csv("in.csv")
+    Path("p.json").write_text(json.dumps(WEARERS))
+    asked = ("in.csv", "-p", "p.json", "--ledger", "L", "--allow-leaks", "-q")
+    for command in (("republish", *asked, "--sign"), ("sign", *release, "--key")):
+        assert "nothing is signed" in shoal(*command, "k.pem", status=1).err
+    assert [*release[1].parent.glob("*.sig")] == []
+    certificate = Certificate.load(release[1])
+    assert certificate["history"]["allowed"]
+    assert (certificate.holds, certificate.light) == (False, "red")
+    checked = shoal("verify", *release, status=1).out
+    text = "Beside earlier releases: comparing them gives people away, "
+    assert f"FAIL other releases: the certificate states that it fails b{text[1:]}" in checked
+    found = library.dossier(*release, context={"version": 1}, output=folder / "d.html")
+    (said,) = texts(found, "fails")
+    assert said.startswith(text)
+    assert " by 'specificity'" in said
+    page = html.unescape((folder / "d.html").read_text())
+    assert 'class="verdict red"' in page
+    assert f"together they fail: b{said[1:]}" in page
+    accepted = {"version": 1, "accepted": {said: "they agreed"}}
+    assert texts(library.dossier(*release, context=accepted), "fails") == [said]
+    shoal("ledger", "verify", "L", status=0)
+    assert append(ledger, wearers(20, 3)).release == 3
 
 
 def test_what_is_accepted_and_was_not_found_is_open(released):
