@@ -43,7 +43,7 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports import attacks
 from shoal.reports.charts import risks_chart, shortened
 from shoal.reports.in_short import ROLES, in_short
-from shoal.reports.limits import linked_rows, row_order
+from shoal.reports.limits import linked_rows, people_of, row_order
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
@@ -312,8 +312,7 @@ FACTS = {
 def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Who is one person, how rows stand, which other releases there are, and who certified it."""
     names = ", ".join(c["name"] for c in certificate.get("columns") or [] if c["role"] == "subject")
-    subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
-    people = ngettext("{count} person", "{count} people", subjects)
+    people, out = people_of(certificate), certificate["records"]["out"]
     records = ngettext("{count} record", "{count} records", out)
     one = gettext("all records with one value of {names}", names=names) if names else None
     if tables := certificate.get("tables"):  # people are a table of their own

@@ -7,7 +7,7 @@ import numpy as np
 
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import ASSUMED
-from shoal.data.language import gettext
+from shoal.data.language import gettext, ngettext
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
 from shoal.data.true_values import TrueValues
@@ -306,11 +306,18 @@ def linked_rows(certificate: Certificate) -> str:
     if plain:
         return gettext("perhaps, by values of {names}, published as they are", names=listed(plain))
     return gettext(
-        "no column marks them ({rows:,} rows of {people:,} people), but whoever knows what several"
-        " rows of somebody show may find them together",
+        "no column marks them ({rows:,} rows of {people}), but whoever knows what several rows of"
+        " somebody show may find them together",
         rows=records,
-        people=certificate["subjects"],
+        people=people_of(certificate),
     )
+
+
+def people_of(certificate: Certificate) -> str:
+    """How many people there are, in words."""
+    if certificate.get("subjects") is None:
+        return gettext("people who were not counted")
+    return ngettext("{count:,} person", "{count:,} people", certificate["subjects"])
 
 
 def row_order(certificate: Certificate) -> str:

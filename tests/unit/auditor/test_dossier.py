@@ -634,6 +634,22 @@ def test_lines_that_a_stream_set_aside_are_no_part_of_its_risk_before(named, fol
     assert found[0] == found[1]
 
 
+def test_people_whom_a_stream_has_not_counted_are_not_said_to_be_none(
+    own, released, tmp_path, monkeypatch
+):
+    """As they are where it was measured release by release."""
+    unknown = dict.fromkeys(("subjects", "together"))
+    made = {"verb": "stream", "stream": {}, "measured": "release by release", "people": "known"}
+    records = dict.fromkeys(("held", "dropped", "rejected", "waiting"), 0) | own["records"]
+    hidden = [column for column in own["columns"] if column["role"] != "plain"]
+    parts = made | unknown | {"records": records, "columns": hidden, "warnings": []}
+    path = certified(own, tmp_path, monkeypatch, **parts)
+    dossier(released, path, attributes={}, output=tmp_path / "d.html")
+    page = read_page(tmp_path)
+    assert ": people who were not counted, 300 records" in page
+    assert "no column marks them (300 rows of people who were not counted), but whoever" in page
+
+
 # What attacks found
 
 WP216 = ("singled out?", "linked to a person?", "value be inferred?")
