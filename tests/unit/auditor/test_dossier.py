@@ -90,9 +90,9 @@ def states(found) -> dict[str, str]:
     return {clause["field"]: clause["state"] for clause in found.content["clauses"]}
 
 
-def answers(**context) -> Answers:
+def answers(counted: str = "subjects", **context) -> Answers:
     """Of a release with a risk of 0.2 at most, on 2026-11-22."""
-    certificate = Certificate({"risk": {"prosecutor_max": 0.2}})
+    certificate = Certificate({"risk": {"prosecutor_max": 0.2}, "counted": counted})
     stated = Context.model_validate({"version": 1, **context})
     day = date(2026, 11, 22)
     return Answers(certificate, stated, None, residual_risk(certificate), Roles(False), day)
@@ -151,6 +151,22 @@ def test_what_an_answer_lacks(field, value, lacks):
     found = answers(**{field.partition(".")[0]: value}).lacks(field)
     assert bool(found) == bool(lacks)
     assert lacks in found
+
+
+@pytest.mark.parametrize(
+    ("counted", "limits", "within", "lacks"),
+    [
+        ("subjects", {"mean": 0.5}, None, "not known of people: the mean risk"),
+        ("subjects", {"max": 0.5, "mean": 0.5}, True, "not known of people: the mean risk"),
+        ("rows", {"max": 0.5}, None, "not known of people: the greatest risk, as rows were"),
+        ("rows", {"max": 0.1}, False, "above the greatest risk"),
+    ],
+    ids=str,
+)
+def test_a_limit_is_kept_only_by_a_risk_of_people_that_is_known(counted, limits, within, lacks):
+    found = answers(counted, threshold={"why": "x", **limits})
+    assert found.threshold()["max"]["within"] is within
+    assert lacks in found.lacks("threshold")
 
 
 @pytest.mark.parametrize("name", profile_names())

@@ -406,3 +406,12 @@ def residual_risk(certificate: Certificate) -> dict[str, float | None]:
         "mean": risk.get("prosecutor_mean"),
         "max": risk.get("prosecutor_max"),
     }
+
+
+def is_within(risk: float | None, limit: float | None, counted: str | None) -> bool | None:
+    """Whether a risk is accepted; None where that is unknown: people are found more easily than
+    rows.
+    """
+    if risk is None or limit is None or (counted == "rows" and risk <= limit):
+        return None
+    return risk <= limit

@@ -24,6 +24,7 @@ from shoal.auditor.dossier.context import (
     Roles,
     as_point,
     initial_risk,
+    is_within,
     lack_of,
     parts_of,
     read_context,
@@ -408,16 +409,15 @@ class Answers:
 
     def threshold(self) -> Mapping[str, Any]:
         """What is accepted, and whether the residual risk is within it; None where unknown."""
-        accepted = self.context.threshold
+        accepted, counted = self.context.threshold, self.certificate.get("counted")
+        limits = {"max": accepted.max, "mean": accepted.mean}
         return {
             name: {
                 "accepted": limit,
                 "residual": self.residual[name],
-                "within": None
-                if limit is None or (risk := self.residual[name]) is None
-                else risk <= limit,
+                "within": is_within(self.residual[name], limit, counted),
             }
-            for name, limit in (("max", accepted.max), ("mean", accepted.mean))
+            for name, limit in limits.items()
         } | {"why": accepted.why}
 
     def _lacks_in_certificate(self, field: str) -> str:
@@ -456,14 +456,17 @@ class Answers:
         return "; ".join(f"{what} ({', '.join(named)})" for what, named in lacking.items() if named)
 
     def _lacks_of_threshold(self) -> str:
-        accepted, found = self.context.threshold, self.threshold()
-        if accepted.max is None and accepted.mean is None:
+        found, named = self.threshold(), parts_of("threshold")
+        asked = [name for name in ("max", "mean") if found[name]["accepted"] is not None]
+        if not asked:
             return "how much is not stated"
-        if not accepted.why:
+        if not found["why"]:
             return "the reason is missing"
-        named = parts_of("threshold")
-        above = [named[name] for name in ("max", "mean") if found[name]["within"] is False]
-        return f"the release is above the {' and the '.join(above)}" if above else ""
+        if above := [named[name] for name in asked if found[name]["within"] is False]:
+            return f"the release is above the {' and the '.join(above)}"
+        unknown = [named[name] for name in asked if found[name]["within"] is None]
+        why = ", as rows were counted" if self.certificate.get("counted") == "rows" else ""
+        return f"not known of people: the {' and the '.join(unknown)}{why}" if unknown else ""
 
     def _lacks_of_sign_off(self) -> str:
         if not self.context.sign_off:
