@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.connectors.ledger.layout import CERTIFICATE, RELEASE_NAME, sha256_of
 from shoal.connectors.linked_tables import place_of_one
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.data.certificate import Certificate
@@ -58,6 +59,27 @@ class Proof:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def hashes(self) -> dict[str, str | None]:
+        """That of the certificate, and that of the file that it names."""
+        released = (self.certificate.get("output") or {}).get("sha256")
+        return {"certificate_sha256": self.sha256, "released_sha256": released}
+
+    @cached_property
+    def earlier(self) -> set[str]:
+        """The hashes of the certificates before that of a ledger's release, as far as they are
+        there; none of another release.
+        """
+        proof, hashes = self, set()
+        while ledger := proof.certificate.get("ledger"):
+            hashes.add(ledger["previous"])
+            place = proof.path.resolve().parent.parent
+            path = place / RELEASE_NAME.format(ledger["release"] - 1) / CERTIFICATE
+            if sha256_of(path) != ledger["previous"]:
+                break
+            proof = Proof(path, Certificate.read(path))
+        return hashes
 
     def require_to_hold(self) -> None:
         """Raises PromiseError where the certificate does not hold, and so is not signed."""

@@ -461,6 +461,28 @@ def test_another_release_that_was_not_judged_is_as_grave_as_one_that_fails(
     assert any("names none" in text for text in texts(dossier(released, path), "open"))
 
 
+def test_of_other_releases_a_ledgers_history_judges_its_own_alone(released, tmp_path):
+    grown(tmp_path / "L", 3, 20)
+    grown(tmp_path / "M", 1, 21)
+    first, second, third, of_other = (
+        tmp_path / part / "certificate.json" for part in ("L/0001", "L/0002", "L/0003", "M/0001")
+    )
+    table = released / "out.csv.certificate.json"
+
+    def fails(judged, *others):
+        context = {"version": 1, "other_releases": [*map(str, others)]}
+        return texts(
+            library.dossier(judged.with_name("data.csv"), judged, context=context), "fails"
+        )
+
+    assert fails(second, first, third) == fails(third, first) == fails(first, third) == []
+    for other in (of_other, table):
+        (said,) = fails(third, second, other)
+        assert said.startswith(
+            f"Not judged together with {other}; 'shoal audit --ledger --others' judges"
+        )
+
+
 def test_a_column_that_others_have_and_that_is_published_as_it_is_is_open(released):
     rated = CONTEXT["attributes"] | {"ward": RATED | {"available": "high"}}
     (first, *_) = texts(dossier(released, attributes=rated), "open")

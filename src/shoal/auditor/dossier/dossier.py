@@ -213,7 +213,7 @@ def build_dossier(
         "certificate_sha256": proof.sha256,
         "context": answered.model_dump(mode="json"),
         "context_sha256": None if isinstance(context, dict) else file_sha256(context),
-        "other_certificates": others,
+        "other_certificates": [other.hashes for other in others],
         "checks": [check.report() for check in checks],
         "initial_risk": initial,
         "residual_risk": residual,
@@ -229,7 +229,7 @@ def build_dossier(
                 if one.severity == severity
             ),
             *_known_to_others(roles, answered),
-            *_not_judged_together(stated, answered, others),
+            *_not_judged_together(proof, answered, others),
             *_open_questions(clauses, asked, answers.other_sign_off()),
         ],
     }
@@ -257,18 +257,12 @@ def asked_fields(profile: str) -> list[str]:
     return [field for field in fields if field != "initial_risk"]
 
 
-def _other_certificates(answered: Context, context: ContextLike) -> list[dict[str, str | None]]:
-    """The certificates of other releases that the context names, by their hashes."""
+def _other_certificates(answered: Context, context: ContextLike) -> list[Proof]:
+    """The certificates of other releases that the context names."""
     named = answered.other_releases
-    if not isinstance(named, list):
-        return []
     base = Path() if isinstance(context, dict) else Path(context).parent
-    found = []
-    for name in named:
-        other = Proof(base / name, Certificate.read(base / name))
-        released = (other.certificate.get("output") or {}).get("sha256")
-        found.append({"certificate_sha256": other.sha256, "released_sha256": released})
-    return found
+    names = named if isinstance(named, list) else []
+    return [Proof(base / name, Certificate.read(base / name)) for name in names]
 
 
 def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, str | None]]:
@@ -298,24 +292,26 @@ def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
 
 
 def _not_judged_together(
-    certificate: Certificate, context: Context, others: Sequence[Mapping[str, str | None]]
+    proof: Proof, context: Context, others: Sequence[Proof]
 ) -> Iterator[Point]:
     """Other releases that are named, and that the certificate was not judged beside.
 
     What nobody judged is no better than what fails: no words accept it before the context says why
     it could not be judged.
     """
-    named = context.other_releases
+    named, certificate = context.other_releases, proof.certificate
     judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
     if judged and not isinstance(named, list):
         text = "other_releases: names none, though the certificate was judged with some; name them"
         yield _point(OPEN, "other_releases", text)
-    if not isinstance(named, list) or certificate.get("history"):
+    if not isinstance(named, list):
         return
-    left = [  # a ledger is known by its last certificate
+    judged |= proof.earlier  # by the ledger's history
+    left = [  # another ledger is known by its last certificate
         name
-        for name, hashes in zip(named, others, strict=True)
-        if judged.isdisjoint(filter(None, hashes.values()))
+        for name, other in zip(named, others, strict=True)
+        if judged.isdisjoint(filter(None, other.hashes.values()))
+        and proof.sha256 not in other.earlier
     ]
     if left:
         text = f"{NOT_JUDGED} {', '.join(left)}"
@@ -328,6 +324,8 @@ def _not_judged_together(
         )
         if certificate.get("linked"):
             ways = "no audit of linked tables does that; say in 'not_judged' why both go out"
+        if certificate.get("ledger"):
+            ways = "'shoal audit --ledger --others' judges both; say in 'not_judged' what it found"
         yield _point(FAILS, "other_releases", f"{text}; {ways}")
 
 
