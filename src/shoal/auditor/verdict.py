@@ -176,6 +176,15 @@ def acceptance_text(row: AcceptedReport, certificate: Mapping[str, Any]) -> str:
     )
 
 
+def unjudged_limits(certificate: Mapping[str, Any]) -> list[str]:
+    """A sentence for each limit on attacks that nobody has judged, as without the original."""
+    rows = (certificate.get("attacks") or {}).get("accept", [])
+    named = dict.fromkeys(row["measure"] for row in rows if row["holds"] is None)
+    return [
+        f"accept '{name}': was not judged; audit the release with its original" for name in named
+    ]
+
+
 def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> str:
     """What helps against an attack. measure, name: how `accept` names it and its column."""
     if measure != "alone":

@@ -702,6 +702,19 @@ def test_a_dossier_says_that_no_attack_was_tried(released, tmp_path):
     assert section.count("not measured") >= 6
 
 
+def test_a_limit_that_nobody_judged_is_open_and_no_attack_that_was_tried(
+    own, released, tmp_path, monkeypatch
+):
+    """As an audit without the original leaves it."""
+    row = {"measure": "linkage", "attribute": None, "at_most": 0.1}
+    row |= dict.fromkeys(("measured", "upper", "holds"))
+    path = certified(own, tmp_path, monkeypatch, attacks={"accept": [row]})
+    found = dossier(released, path, profiles=["iso-27559", "gdpr"])
+    assert states(found)["certificate.attacks"] == "open"
+    text = "Accept 'linkage': was not judged; audit the release with its original"
+    assert text in texts(found, "open")
+
+
 def test_what_attacks_found_is_ranked_before_the_appendix_and_whole_in_it(released, tmp_path):
     page = tmp_path / "d.html"
     found = dossier(released, name="attacked.csv", output=page)

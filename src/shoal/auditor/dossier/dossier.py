@@ -33,7 +33,7 @@ from shoal.auditor.dossier.context import (
 )
 from shoal.auditor.linked.labels import initial_linked_risk
 from shoal.auditor.signatures import Proof
-from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
+from shoal.auditor.verdict import NONE_ON_LINKED, unjudged_limits, what_fails
 from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.option import suggestion
@@ -228,6 +228,7 @@ def build_dossier(
                 for one in stated.warnings
                 if one.severity == severity
             ),
+            *(_point(OPEN, "accept", text) for text in unjudged_limits(stated)),
             *_known_to_others(roles, answered),
             *_not_judged_together(proof, answered, others),
             *_open_questions(clauses, asked, answers.other_sign_off()),
@@ -420,7 +421,8 @@ class Answers:
 
     def _lacks_in_certificate(self, field: str) -> str:
         value: Any = self.certificate
-        for key in field.removeprefix(CERTIFICATE).split("."):
+        path = f"{ATTACKS}.seed" if field == ATTACKS else field  # unjudged limits are no attack
+        for key in path.removeprefix(CERTIFICATE).split("."):
             if isinstance(value, list):
                 value = [part.get(key) for part in value if isinstance(part, Mapping)]
                 value = [part for part in value if part is not None]
