@@ -117,6 +117,14 @@ def test_initial_risk_by_hand(tmp_path, subject):
     assert initial_risk(str(tmp_path / "in.csv"), roles) == {"alone": 0.5, "mean": 0.75, "max": 1.0}
 
 
+def test_whoever_has_rows_in_several_classes_is_one_of_the_people_before_a_release(tmp_path):
+    """p alone is (1,x), and all three are (2,x): means are by place, as those of a release."""
+    (tmp_path / "in.csv").write_text("who,a,b\np,1,x\np,2,x\nq,2,x\nr,2,x\n")
+    roles = Roles(True, ("a", "b"), ("a", "b"), ("who",))
+    found = initial_risk(str(tmp_path / "in.csv"), roles)
+    assert found == {"alone": 1 / 3, "mean": 2 / 4, "max": 1.0}
+
+
 def test_initial_and_residual_risk_stand_side_by_side(released):
     found = dossier(released, original=released / "in.csv").content
     assert found["initial_risk"]["max"] == 1.0
