@@ -18,6 +18,7 @@ from shoal.data.certificate_shape import (
     PromiseReport,
     Unit,
     have_several_rows,
+    invented_rows,
     span_text,
     unit,
 )
@@ -83,6 +84,11 @@ def _published(certificate: Certificate) -> Iterator[str]:
     else:
         yield what + (
             ngettext(", in {count:,} column", ", in {count:,} columns", shown) if shown else ""
+        )
+    if invented := invented_rows(certificate):
+        yield gettext(
+            "Invented, so that classes are full: {invented} of the records",
+            invented=number_text(invented),
         )
     if removed := certificate.removed:
         yield gettext("Removed: {removed}", removed=listed(removed))
@@ -393,7 +399,9 @@ def ledger_in_short(found: LedgerAudit) -> list[Line]:
     if not found.releases:
         return []
     more = {
-        gettext("Published"): _came_in(found.releases),
+        gettext("Published"): ngettext(
+            "Published in {count} release.", "Published in {count} releases.", len(found.releases)
+        ),
         gettext("Not promised"): _left_among_few(found.releases),
     }
     if any(release.violations for release in found.releases):
@@ -468,17 +476,6 @@ def _mean(parts: Sequence[Certificate], numbers: Sequence[float | None]) -> floa
     if len(known) < len(parts) or not sum(weights):
         return None
     return sum(w * n for w, n in zip(weights, known, strict=True)) / sum(weights)
-
-
-def _came_in(releases: Sequence[ReleaseAudit]) -> str:
-    came = ngettext(
-        "Published in {count} release.", "Published in {count} releases.", len(releases)
-    )
-    invented = (releases[-1].certificate.get("counterfeits") or {}).get("records")
-    if not invented:
-        return came
-    said = gettext("{came} Invented, so that classes are full: {invented} of the records.")
-    return said.format(came=came, invented=number_text(invented))
 
 
 def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import ASSUMED
+from shoal.data.certificate_shape import ASSUMED, invented_rows
 from shoal.data.language import gettext, ngettext
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
@@ -297,20 +297,24 @@ def linked_rows(certificate: Certificate) -> str:
     if marks:
         whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
         return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
-    if certificate["subjects"] == records:
-        return gettext("everybody has one row")
+    invented, nobodys = invented_rows(certificate), ""
+    if invented:
+        nobodys = ngettext("; {count:,} row is invented", "; {count:,} rows are invented", invented)
+    if certificate["subjects"] == records - invented:
+        return gettext("everybody has one row") + nobodys
     linked = next((one.text for one in certificate.warnings if one.code == ROWS_LINKED), "")
     if linked:  # says by which columns, and who is then left among few
         return gettext("yes: {linked}", linked=linked.partition(";")[0])
     plain = [c["name"] for c in columns if c["role"] == "plain"]
     if plain:
         return gettext("perhaps, by values of {names}, published as they are", names=listed(plain))
-    return gettext(
+    text = gettext(
         "no column marks them ({rows:,} rows of {people}), but whoever knows what several rows of"
         " somebody show may find them together",
-        rows=records,
+        rows=records - invented,
         people=people_of(certificate),
     )
+    return text + nobodys
 
 
 def people_of(certificate: Certificate) -> str:
