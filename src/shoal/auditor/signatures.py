@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
-from shoal.connectors.ledger.layout import CERTIFICATE, RELEASE_NAME, sha256_of
+from shoal.connectors.ledger.layout import CERTIFICATE, Chain, sha256_of
 from shoal.connectors.linked_tables import place_of_one
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.data.certificate import Certificate
 from shoal.data.regular_files import path_text, readable, require_regular
-from shoal.errors import InputError, MissingExtraError, PromiseError
+from shoal.errors import InputError, MissingExtraError
 
 SIGNATURE_BYTES = 64
 OTHERS = 0o077  # rights that nobody but the owner of a private key may have
@@ -61,34 +61,11 @@ class Proof:
         return hashlib.sha256(self.content).hexdigest()
 
     @property
-    def hashes(self) -> dict[str, str | None]:
-        """That of the certificate, and that of the file that it names."""
-        released = (self.certificate.get("output") or {}).get("sha256")
-        return {"certificate_sha256": self.sha256, "released_sha256": released}
-
-    @cached_property
-    def earlier(self) -> set[str]:
-        """The hashes of the certificates before that of a ledger's release, as far as they are
-        there; none of another release.
-        """
-        proof, hashes = self, set()
-        while ledger := proof.certificate.get("ledger"):
-            hashes.add(ledger["previous"])
-            place = proof.path.resolve().parent.parent
-            path = place / RELEASE_NAME.format(ledger["release"] - 1) / CERTIFICATE
-            if sha256_of(path) != ledger["previous"]:
-                break
-            proof = Proof(path, Certificate.read(path))
-        return hashes
-
-    def require_to_hold(self) -> None:
-        """Raises PromiseError where the certificate does not hold, and so is not signed."""
-        if not self.certificate.holds:
-            raise PromiseError(
-                f"certificate '{self.path}': states a promise that does not hold, faults, or what"
-                " gives people away beside other releases; nothing is signed, publish a release"
-                " that holds"
-            )
+    def of_its_ledger(self) -> set[str]:
+        """The hashes of the certificates of the ledger in which this one lies; else none."""
+        ledger = Chain(self.path.resolve().parent.parent)
+        numbers = ledger.releases() if self.certificate.get("ledger") and ledger.exists else []
+        return {sha256_of(ledger.folder(number) / CERTIFICATE) for number in numbers}
 
 
 @dataclass(frozen=True)

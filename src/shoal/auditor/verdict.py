@@ -45,8 +45,7 @@ def require_kept(certificate: Certificate, consequence: str, together: bool = Fa
     consequence: what the error says has become of the outputs. together: whether k must hold over
     all quasi-identifiers, too.
     """
-    broken = what_fails(certificate)
-    if broken:
+    if broken := what_fails(certificate):
         raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
     if together:
         require_together_kept(certificate, consequence)
@@ -77,10 +76,10 @@ def fails_together(certificate: Mapping[str, Any]) -> list[str]:
     beside, history = (certificate.get(part) or {"holds": True} for part in ("beside", "history"))
     found = [] if beside["holds"] else [f"beside other releases: {fails_beside(beside)}"]
     if not history["holds"]:
+        said = ["beside earlier releases: comparing them gives people away"]
         broken = [one for one in history["findings"] if one.get("breaks")]
-        ways = [f"{one.get('people') or 'some'} by '{one.get('check')}'" for one in broken]
-        known = ", ".join(["comparing them gives people away", *ways])
-        found.append(f"beside earlier releases: {known}")
+        said += [f"{one.get('people') or 'some'} by '{one.get('check')}'" for one in broken]
+        found.append(", ".join(said))
     return found
 
 

@@ -56,13 +56,9 @@ DEFAULTS = (
     policies.DEFAULT_FOR_SAMPLES,
     *DEFAULT_METHODS.values(),
 )
-
-
 FAILS = "fails"
 """The kind of an open point of a dossier that no words close."""
 PART = 1 << 20  # bytes that are hashed at once
-
-
 AUDITED = "; 'shoal.audit' compares a release with a frame"
 
 
@@ -122,9 +118,8 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
                 f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
             ) from None
     is_named = page.is_file() and files.file_sha256(page) == stated
-    found = Check("page", True, f"{page.name} is the one that was written with it")
-    if not is_named:
-        found = Check("page", False, f"{page.name} is not there, or not the one written with it")
+    which = "the one that was written" if is_named else "not there, or not the one written"
+    found = Check("page", is_named, f"{page.name} is {which} with it")
     failing = f", {left.count(FAILS)} of them for something that fails" if FAILS in left else ""
     still_open = Check("open points", None, f"{len(left)}{failing}")
     who = f"signed off by {'; '.join(names)}" if names else "nobody has signed off"
@@ -475,7 +470,11 @@ def sign_file(path: str, signer: Signer, certificate: str | Path | None = None) 
             " fetch it with the release"
         )
     proof = Proof.of(path, certificate)
-    proof.require_to_hold()
+    if not proof.certificate.holds:
+        raise PromiseError(
+            f"certificate '{proof.path}': states a promise that does not hold, faults, or that"
+            " releases together give people away; nothing is signed, publish a release that holds"
+        )
     checks = verify_by(path, proof)
     failed = [check for check in checks if check.ok is False and check.name != "signature"]
     if any(check.name == "file" for check in failed):

@@ -350,19 +350,16 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
 
 def _single_cells(certificate: Certificate) -> Iterator[str]:
     """Cells that are suppressed by themselves, by column, and how many values never appear."""
-    columns = {one["name"]: one for one in certificate.get("columns") or []}
+    columns: Content = {one["name"]: one for one in certificate.get("columns") or []}
     for name, cells in (certificate.get("starred") or {}).items():
         said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
-        column = columns.get(name)
-        if column is None or column["technique"] != "value-or-nothing":
-            yield said
-            continue
-        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
-        is_less = before is not None and after < before
-        gone = gettext(
-            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
-        )
-        yield said + (gone if is_less else "")
+        column = columns.get(name, {})
+        before, after = column.get("distinct_in"), (column.get("distinct_out") or 1) - 1
+        is_whole = column.get("technique") == "value-or-nothing"  # and one more stands for nothing
+        if is_whole and before is not None and after < before:
+            gone = before - after
+            said += gettext(" ({gone} of {before} values never appear)", gone=gone, before=before)
+        yield said
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:

@@ -410,9 +410,7 @@ def residual_risk(certificate: Certificate) -> dict[str, float | None]:
 
 
 def is_within(risk: float | None, limit: float | None, counted: str | None) -> bool | None:
-    """Whether a risk is accepted; None where that is unknown: people are found more easily than
-    rows.
-    """
+    """Whether a risk is accepted; None where it is unknown, or that of rows, which is less."""
     if risk is None or limit is None or (counted == "rows" and risk <= limit):
         return None
     return risk <= limit

@@ -199,8 +199,7 @@ def build_dossier(
         initial = initial_linked_risk(source, LinkedProblem(policy))
     elif source is not None:
         initial = initial_risk(source, roles, tables, policy.fields if policy else None)
-    residual = residual_risk(stated)
-    today = _today()
+    residual, today = residual_risk(stated), _today()
     answers = Answers(stated, answered, initial, residual, roles, today)
     clauses = _clauses(asked, answers)
     others = _other_certificates(answered, context)
@@ -213,7 +212,7 @@ def build_dossier(
         "certificate_sha256": proof.sha256,
         "context": answered.model_dump(mode="json"),
         "context_sha256": None if isinstance(context, dict) else file_sha256(context),
-        "other_certificates": [other.hashes for other in others],
+        "other_certificates": others,
         "checks": [check.report() for check in checks],
         "initial_risk": initial,
         "residual_risk": residual,
@@ -258,12 +257,18 @@ def asked_fields(profile: str) -> list[str]:
     return [field for field in fields if field != "initial_risk"]
 
 
-def _other_certificates(answered: Context, context: ContextLike) -> list[Proof]:
-    """The certificates of other releases that the context names."""
+def _other_certificates(answered: Context, context: ContextLike) -> list[dict[str, str | None]]:
+    """The certificates of other releases that the context names, by their hashes."""
     named = answered.other_releases
+    if not isinstance(named, list):
+        return []
     base = Path() if isinstance(context, dict) else Path(context).parent
-    names = named if isinstance(named, list) else []
-    return [Proof(base / name, Certificate.read(base / name)) for name in names]
+    found = []
+    for name in named:
+        other = Proof(base / name, Certificate.read(base / name))
+        released = (other.certificate.get("output") or {}).get("sha256")
+        found.append({"certificate_sha256": other.sha256, "released_sha256": released})
+    return found
 
 
 def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, str | None]]:
@@ -293,7 +298,7 @@ def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
 
 
 def _not_judged_together(
-    proof: Proof, context: Context, others: Sequence[Proof]
+    proof: Proof, context: Context, others: Sequence[Mapping[str, str | None]]
 ) -> Iterator[Point]:
     """Other releases that are named, and that the certificate was not judged beside.
 
@@ -302,17 +307,16 @@ def _not_judged_together(
     """
     named, certificate = context.other_releases, proof.certificate
     judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
-    if judged and not isinstance(named, list):
-        text = "other_releases: names none, though the certificate was judged with some; name them"
-        yield _point(OPEN, "other_releases", text)
     if not isinstance(named, list):
+        if judged:
+            text = "names none, though the certificate was judged with some; name them"
+            yield _point(OPEN, "other_releases", f"other_releases: {text}")
         return
-    judged |= proof.earlier  # by the ledger's history
+    judged |= proof.of_its_ledger  # by its history
     left = [  # another ledger is known by its last certificate
         name
-        for name, other in zip(named, others, strict=True)
-        if judged.isdisjoint(filter(None, other.hashes.values()))
-        and proof.sha256 not in other.earlier
+        for name, hashes in zip(named, others, strict=True)
+        if judged.isdisjoint(filter(None, hashes.values()))
     ]
     if left:
         text = f"{NOT_JUDGED} {', '.join(left)}"
@@ -409,14 +413,13 @@ class Answers:
     def threshold(self) -> Mapping[str, Any]:
         """What is accepted, and whether the residual risk is within it; None where unknown."""
         accepted, counted = self.context.threshold, self.certificate.get("counted")
-        limits = {"max": accepted.max, "mean": accepted.mean}
         return {
             name: {
                 "accepted": limit,
                 "residual": self.residual[name],
                 "within": is_within(self.residual[name], limit, counted),
             }
-            for name, limit in limits.items()
+            for name, limit in (("max", accepted.max), ("mean", accepted.mean))
         } | {"why": accepted.why}
 
     def _lacks_in_certificate(self, field: str) -> str:
