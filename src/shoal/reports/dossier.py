@@ -355,7 +355,7 @@ def _single_cells(certificate: Certificate) -> Iterator[str]:
         said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
         column = columns.get(name, {})
         before, after = column.get("distinct_in"), (column.get("distinct_out") or 1) - 1
-        is_whole = column.get("technique") == "value-or-nothing"  # and one more stands for nothing
+        is_whole = column.get("technique") == "value-or-nothing"  # its mark is no value
         if is_whole and before is not None and after < before:
             gone = before - after
             said += gettext(" ({gone} of {before} values never appear)", gone=gone, before=before)
