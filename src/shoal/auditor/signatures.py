@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
+from shoal.connectors.ledger.layout import CERTIFICATE, Chain, sha256_of
 from shoal.connectors.linked_tables import place_of_one
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.data.certificate import Certificate
@@ -58,6 +59,13 @@ class Proof:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def of_its_ledger(self) -> set[str]:
+        """The hashes of the certificates of the ledger in which this one lies; else none."""
+        ledger = Chain(self.path.resolve().parent.parent)
+        numbers = ledger.releases() if self.certificate.get("ledger") and ledger.exists else []
+        return {sha256_of(ledger.folder(number) / CERTIFICATE) for number in numbers}
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ def require_kept(certificate: Certificate, consequence: str, together: bool = Fa
     consequence: what the error says has become of the outputs. together: whether k must hold over
     all quasi-identifiers, too.
     """
-    broken = what_fails(certificate)
-    if broken:
+    if broken := what_fails(certificate):
         raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
     if together:
         require_together_kept(certificate, consequence)
@@ -66,12 +65,22 @@ def what_fails(certificate: Certificate) -> list[str]:
         for row in certificate.get("attacks", {}).get("accept", [])
         if row["holds"] is False
     ]
-    beside = certificate.get("beside") or {"holds": True}
-    if not beside["holds"]:
-        broken.append(f"beside other releases: {fails_beside(beside)}")
+    broken += fails_together(certificate)
     if not broken and not certificate.holds:
         broken.append("the certificate does not hold")
     return broken
+
+
+def fails_together(certificate: Mapping[str, Any]) -> list[str]:
+    """What a release gives away beside others, and beside earlier ones of its ledger."""
+    beside, history = (certificate.get(part) or {"holds": True} for part in ("beside", "history"))
+    found = [] if beside["holds"] else [f"beside other releases: {fails_beside(beside)}"]
+    if not history["holds"]:
+        said = ["beside earlier releases: comparing them gives people away"]
+        broken = [one for one in history["findings"] if one.get("breaks")]
+        said += [f"{one.get('people') or 'some'} by '{one.get('check')}'" for one in broken]
+        found.append(", ".join(said))
+    return found
 
 
 def fails_beside(beside: Mapping[str, Any]) -> str:
@@ -164,6 +173,15 @@ def acceptance_text(row: AcceptedReport, certificate: Mapping[str, Any]) -> str:
         f"accept '{row['measure']}'{of}: at most {row['at_most']}, an attack finds up to"
         f" {row['upper']}; {helps}"
     )
+
+
+def unjudged_limits(certificate: Mapping[str, Any]) -> list[str]:
+    """A sentence for each limit on attacks that nobody has judged, as without the original."""
+    rows = (certificate.get("attacks") or {}).get("accept", [])
+    named = dict.fromkeys(row["measure"] for row in rows if row["holds"] is None)
+    return [
+        f"accept '{name}': was not judged; audit the release with its original" for name in named
+    ]
 
 
 def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> str:

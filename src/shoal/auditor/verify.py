@@ -26,7 +26,7 @@ from shoal.auditor.measured_again import (
     of_original,
 )
 from shoal.auditor.signatures import SIGNATURE_BYTES, Proof, Signer, read_trusted
-from shoal.auditor.verdict import fails_beside
+from shoal.auditor.verdict import fails_together
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
@@ -56,13 +56,9 @@ DEFAULTS = (
     policies.DEFAULT_FOR_SAMPLES,
     *DEFAULT_METHODS.values(),
 )
-
-
 FAILS = "fails"
 """The kind of an open point of a dossier that no words close."""
 PART = 1 << 20  # bytes that are hashed at once
-
-
 AUDITED = "; 'shoal.audit' compares a release with a frame"
 
 
@@ -117,14 +113,13 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
             page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
             grave = Stated(Certificate(dossier["certificate"])).grave
             accepted, names = accepted_in_words(dossier), signed_off_by(dossier)
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise InputError(
                 f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
             ) from None
     is_named = page.is_file() and files.file_sha256(page) == stated
-    found = Check("page", True, f"{page.name} is the one that was written with it")
-    if not is_named:
-        found = Check("page", False, f"{page.name} is not there, or not the one written with it")
+    which = "the one that was written" if is_named else "not there, or not the one written"
+    found = Check("page", is_named, f"{page.name} is {which} with it")
     failing = f", {left.count(FAILS)} of them for something that fails" if FAILS in left else ""
     still_open = Check("open points", None, f"{len(left)}{failing}")
     who = f"signed off by {'; '.join(names)}" if names else "nobody has signed off"
@@ -205,10 +200,8 @@ def _checks(
     progress("measuring the promises")
     again = measured_again(stated, path, table, reader)
     yield _promises(stated, policy, bool(again.ok))
-    beside = stated.at("beside")
-    if beside is not None and not beside["holds"]:
-        text = f"the certificate states that they fail together: {fails_beside(beside)}"
-        yield Check(OTHER_RELEASES, False, text)
+    for text in fails_together(stated.certificate):
+        yield Check(OTHER_RELEASES, False, f"the certificate states that it fails {text}")
     yield named
     yield again
     yield _input(stated, reader, again)
@@ -330,9 +323,6 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
         return Check(name, False, f"the certificate states broken ones: {'; '.join(broken)}")
     if stated.faults:
         return Check(name, False, f"the certificate states faults: {', '.join(stated.faults)}")
-    history = stated.at("history") or {}
-    if history and not history["holds"] and not history["allowed"]:
-        return Check(name, False, "beside earlier releases it gives something away")
     if policy is not None and (unlimited := _unlimited(stated, policy.model.accept)):
         return Check(name, False, unlimited)
     if any(row["holds"] is False for row in stated.at("attacks", "accept") or []):
@@ -482,8 +472,8 @@ def sign_file(path: str, signer: Signer, certificate: str | Path | None = None) 
     proof = Proof.of(path, certificate)
     if not proof.certificate.holds:
         raise PromiseError(
-            f"certificate '{proof.path}': states a promise that does not hold, or faults; nothing"
-            " is signed, publish a release that holds"
+            f"certificate '{proof.path}': states a promise that does not hold, faults, or that"
+            " releases together give people away; nothing is signed, publish a release that holds"
         )
     checks = verify_by(path, proof)
     failed = [check for check in checks if check.ok is False and check.name != "signature"]

@@ -25,7 +25,7 @@ from shoal.cli.verify import opened
 from shoal.data.certificate import Certificate
 from shoal.data.option import Request, option
 from shoal.data.warnings import MOSTLY_ASIDE
-from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError, PromiseError
 from shoal.policy.options import POLICY, REPLACE, Overrides
 from shoal.reports.text import counted_text, prospect_text, rehearsal_text, summary
 from shoal.streams.options import StreamOptions
@@ -160,7 +160,9 @@ def republish(
         )
         out = None if done.release is None else f"release {done.release:04d}"
         with published_already(out):
-            if signer is not None and done.release is not None:
+            if signer is not None and done.certificate is not None:
+                if not done.certificate.holds:
+                    raise PromiseError("it gives people away with earlier ones; nothing is signed")
                 # an increment that was published before, too: a signature may be interrupted
                 signer.sign(asked.ledger / f"{done.release:04d}" / "certificate.json")
             if report is not None:

@@ -161,14 +161,13 @@ class Certificate(Mapping[str, Any]):
         """
         promises, faults = self.get("promises") or [], self.get("faults") or {}
         accepted = (self.get("attacks") or {}).get("accept", [])
-        beside, history = (self.get(part) or {"holds": True} for part in ("beside", "history"))
+        compared = [self.get(part) or {"holds": True} for part in ("beside", "history")]
         return (
             bool(promises)
             and all(promise.get("holds") is True for promise in promises)
             and all(count == 0 for count in faults.values())
             and all(row["holds"] is not False for row in accepted)
-            and beside.get("holds") is True
-            and bool(history.get("holds") or history.get("allowed"))
+            and all(found.get("holds") is True for found in compared)
         )
 
     @property

@@ -150,7 +150,8 @@ def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
             )
     except ShoalError as refused:
         return Prospect(name, None, told=refused.said)
-    told = [*what_fails(audited.certificate), *map(str, audited.violations)]
+    by_itself = audited.certificate.extended(history=None)
+    told = [*what_fails(by_itself), *map(str, audited.violations)]
     return Prospect(name, audited.certificate, audited.findings, waiting.records, told)
 
 

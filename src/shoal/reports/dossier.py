@@ -30,7 +30,7 @@ from shoal.auditor.dossier.dossier import (
     build_dossier,
     field_words,
 )
-from shoal.auditor.verdict import fails_beside, is_only_unjudged
+from shoal.auditor.verdict import fails_beside, fails_together, is_only_unjudged
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files, outputs
 from shoal.data.certificate import Certificate
@@ -43,7 +43,7 @@ from shoal.policy.policy import PolicyLike
 from shoal.reports import attacks
 from shoal.reports.charts import risks_chart, shortened
 from shoal.reports.in_short import ROLES, in_short
-from shoal.reports.limits import linked_rows, row_order
+from shoal.reports.limits import linked_rows, people_of, row_order
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
@@ -312,8 +312,7 @@ FACTS = {
 def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Who is one person, how rows stand, which other releases there are, and who certified it."""
     names = ", ".join(c["name"] for c in certificate.get("columns") or [] if c["role"] == "subject")
-    subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
-    people = ngettext("{count} person", "{count} people", subjects)
+    people, out = people_of(certificate), certificate["records"]["out"]
     records = ngettext("{count} record", "{count} records", out)
     one = gettext("all records with one value of {names}", names=names) if names else None
     if tables := certificate.get("tables"):  # people are a table of their own
@@ -340,10 +339,10 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         known, judged = "", gettext("none known, so none was compared")
     if (beside := certificate.get("beside")) is not None:
         judged = gettext("together they hold")
-        if not beside["holds"]:
-            judged = gettext("together they fail: {what}", what=fails_beside(beside))
-        if is_only_unjudged(beside):
-            judged = gettext("not judged in full: {what}", what=fails_beside(beside))
+    if failing := "; ".join(fails_together(certificate)):
+        judged = gettext("together they fail: {what}", what=failing)
+    if beside is not None and is_only_unjudged(beside):
+        judged = gettext("not judged in full: {what}", what=fails_beside(beside))
     yield gettext("other releases"), f"{known}{judged}"
     signature = next((check.said for check in found.checks if check.name == "signature"), "")
     yield gettext("signature of the certificate"), signature
@@ -351,19 +350,16 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
 
 def _single_cells(certificate: Certificate) -> Iterator[str]:
     """Cells that are suppressed by themselves, by column, and how many values never appear."""
-    columns = {one["name"]: one for one in certificate.get("columns") or []}
+    columns: Content = {one["name"]: one for one in certificate.get("columns") or []}
     for name, cells in (certificate.get("starred") or {}).items():
         said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
-        column = columns.get(name)
-        if column is None or column["technique"] != "value-or-nothing":
-            yield said
-            continue
-        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
-        is_less = before is not None and after < before
-        gone = gettext(
-            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
-        )
-        yield said + (gone if is_less else "")
+        column = columns.get(name, {})
+        before, after = column.get("distinct_in"), (column.get("distinct_out") or 1) - 1
+        is_whole = column.get("technique") == "value-or-nothing"  # its mark is no value
+        if is_whole and before is not None and after < before:
+            gone = before - after
+            said += gettext(" ({gone} of {before} values never appear)", gone=gone, before=before)
+        yield said
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:

@@ -18,6 +18,7 @@ from shoal.data.certificate_shape import (
     PromiseReport,
     Unit,
     have_several_rows,
+    rows_of_nobody,
     span_text,
     unit,
 )
@@ -73,8 +74,7 @@ def _published(certificate: Certificate) -> Iterator[str]:
         what += gettext(" of {count:,} {people}", count=people, people=gettext(counted.of(people)))
     elif certificate.get("people") == ASSUMED:
         what += gettext(", each taken to be a person")
-    below = [table for table in certificate.get("tables") or () if table["parent"] is not None]
-    if below:
+    if below := [table for table in certificate.get("tables") or () if table["parent"] is not None]:
         rows = [f"{one['rows']['published']:,} in {one['name']}" for one in below]
         what += gettext(", with their rows: {rows}", rows=listed(rows))
         yield what + gettext(
@@ -84,6 +84,9 @@ def _published(certificate: Certificate) -> Iterator[str]:
         yield what + (
             ngettext(", in {count:,} column", ", in {count:,} columns", shown) if shown else ""
         )
+    if invented := rows_of_nobody(certificate):
+        count = number_text(invented)
+        yield gettext("Invented, so that classes are full: {count} of the records", count=count)
     if removed := certificate.removed:
         yield gettext("Removed: {removed}", removed=listed(removed))
 
@@ -288,11 +291,9 @@ def _lost(certificate: Certificate) -> Iterator[str]:
             quasi=listed(quasi) or gettext("the quasi-identifiers"),
             most=most,
         )
-    same = [c["name"] for c in _columns(certificate) if c["technique"] == "as-is"]
-    if same:
+    if same := [c["name"] for c in _columns(certificate) if c["technique"] == "as-is"]:
         yield gettext("As in the original: {same}", same=listed(same))
-    hidden = certificate["records"]["suppressed"]
-    if hidden:
+    if hidden := certificate["records"]["suppressed"]:
         yield ngettext(
             "{count:,} record hides {known}", "{count:,} records hide {known}", hidden, known=ALL
         )
@@ -303,8 +304,7 @@ def _lost(certificate: Certificate) -> Iterator[str]:
             "Left out, as too few people in a class have such rows: {rows}", rows=listed(rows)
         )
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
-    kinds = [f"{count:,} {words}" for words, count in absent.items() if count]
-    if kinds:
+    if kinds := [f"{count:,} {words}" for words, count in absent.items() if count]:
         yield gettext("Not published: {kinds}", kinds=listed(kinds))
 
 
@@ -328,14 +328,12 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
     sensitive = [c["name"] for c in columns if c["role"] == "sensitive"]
     if known := [name for name in sensitive if name in promised]:
         yield gettext("Whoever knows somebody's {known} may find them by it", known=listed(known))
-    free = [name for name in sensitive if name not in promised]
-    if free:
+    if free := [name for name in sensitive if name not in promised]:
         yield gettext(
             "No promise was asked for {free}, so it may be learned about a person",
             free=listed(free),
         )
-    plain = [c["name"] for c in columns if c["role"] == "plain"]
-    if plain:
+    if plain := [c["name"] for c in columns if c["role"] == "plain"]:
         yield gettext("Published as in the table, and not protected: {plain}", plain=listed(plain))
     if several := several_classes(certificate):
         yield several
@@ -354,8 +352,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield gettext(
             "Whether every record is a person of its own: the policy names no column for that"
         )
-    waiting = certificate["records"].get("waiting")
-    if waiting:
+    if waiting := certificate["records"].get("waiting"):
         yield ngettext(
             "{count:,} record still waits for a later release",
             "{count:,} records still wait for a later release",
@@ -393,7 +390,9 @@ def ledger_in_short(found: LedgerAudit) -> list[Line]:
     if not found.releases:
         return []
     more = {
-        gettext("Published"): _came_in(found.releases),
+        gettext("Published"): ngettext(
+            "Published in {count} release.", "Published in {count} releases.", len(found.releases)
+        ),
         gettext("Not promised"): _left_among_few(found.releases),
     }
     if any(release.violations for release in found.releases):
@@ -468,17 +467,6 @@ def _mean(parts: Sequence[Certificate], numbers: Sequence[float | None]) -> floa
     if len(known) < len(parts) or not sum(weights):
         return None
     return sum(w * n for w, n in zip(weights, known, strict=True)) / sum(weights)
-
-
-def _came_in(releases: Sequence[ReleaseAudit]) -> str:
-    came = ngettext(
-        "Published in {count} release.", "Published in {count} releases.", len(releases)
-    )
-    invented = (releases[-1].certificate.get("counterfeits") or {}).get("records")
-    if not invented:
-        return came
-    said = gettext("{came} Invented, so that classes are full: {invented} of the records.")
-    return said.format(came=came, invented=number_text(invented))
 
 
 def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:

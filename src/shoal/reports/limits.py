@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import ASSUMED
-from shoal.data.language import gettext
+from shoal.data.certificate_shape import ASSUMED, rows_of_nobody
+from shoal.data.language import gettext, ngettext
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
 from shoal.data.true_values import TrueValues
@@ -79,8 +79,7 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
             quasi=quasi,
         ),
     )
-    stood_for = [a.name for a in schema.quasi if a.shown in (Shown.MEDIAN, Shown.MODE)]
-    if stood_for:
+    if stood_for := [a.name for a in schema.quasi if a.shown in (Shown.MEDIAN, Shown.MODE)]:
         yield (
             gettext("Cells of {names} that cover the truth.", names=", ".join(stood_for)),
             gettext(
@@ -88,8 +87,7 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
                 " the others have is not within the cell."
             ),
         )
-    means = [a.name for a in schema.quasi if a.shown in (Shown.MEAN, Shown.BOTH)]
-    if means:
+    if means := [a.name for a in schema.quasi if a.shown in (Shown.MEAN, Shown.BOTH)]:
         yield (
             gettext("Means of {means}.", means=", ".join(means)),
             gettext(
@@ -97,8 +95,7 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
                 " range beside it, a mean does not tell how far values lie from it."
             ),
         )
-    plain = [a.name for a in schema.with_role(Role.PLAIN)]
-    if plain:
+    if plain := [a.name for a in schema.with_role(Role.PLAIN)]:
         yield (
             gettext("Columns that are published as they are."),
             gettext(
@@ -293,24 +290,33 @@ def linked_rows(certificate: Certificate) -> str:
     columns, records = certificate.get("columns") or [], certificate["records"]["out"]
     if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
         return gettext("not measured: every row is taken to be a person")
-    marks = {c["name"]: c["role"] for c in columns if c["technique"] == "pseudonym"}
-    if marks:
+    if marks := {c["name"]: c["role"] for c in columns if c["technique"] == "pseudonym"}:
         whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
         return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
-    if certificate["subjects"] == records:
-        return gettext("everybody has one row")
+    invented = rows_of_nobody(certificate)
+    said = ngettext("; {count:,} row is invented", "; {count:,} rows are invented", invented)
+    nobodys = said if invented else ""
+    if certificate["subjects"] == records - invented:
+        return gettext("everybody has one row") + nobodys
     linked = next((one.text for one in certificate.warnings if one.code == ROWS_LINKED), "")
     if linked:  # says by which columns, and who is then left among few
         return gettext("yes: {linked}", linked=linked.partition(";")[0])
-    plain = [c["name"] for c in columns if c["role"] == "plain"]
-    if plain:
+    if plain := [c["name"] for c in columns if c["role"] == "plain"]:
         return gettext("perhaps, by values of {names}, published as they are", names=listed(plain))
-    return gettext(
-        "no column marks them ({rows:,} rows of {people:,} people), but whoever knows what several"
-        " rows of somebody show may find them together",
-        rows=records,
-        people=certificate["subjects"],
+    unmarked = gettext(
+        "no column marks them ({rows:,} rows of {people}), but whoever knows what several rows of"
+        " somebody show may find them together",
+        rows=records - invented,
+        people=people_of(certificate),
     )
+    return unmarked + nobodys
+
+
+def people_of(certificate: Certificate) -> str:
+    """How many people there are, in words."""
+    if certificate.get("subjects") is None:
+        return gettext("people who were not counted")
+    return ngettext("{count:,} person", "{count:,} people", certificate["subjects"])
 
 
 def row_order(certificate: Certificate) -> str:

@@ -18,6 +18,9 @@ from jsonschema import Draft202012Validator
 import shoal as library
 from certified_cases import run
 from page_text import on_one_line
+from republish_cases import POLICY as WEARERS
+from republish_cases import append, grown, wearers
+from republish_cases import policy as leaking
 from sample_policies import content_of
 from shoal.auditor.dossier.context import Context, json_schema, template
 from shoal.auditor.dossier.dossier import (
@@ -87,9 +90,10 @@ def states(found) -> dict[str, str]:
     return {clause["field"]: clause["state"] for clause in found.content["clauses"]}
 
 
-def answers(columns: tuple[dict, ...] = (), **context) -> Answers:
+def answers(columns: tuple[dict, ...] = (), counted: str = "subjects", **context) -> Answers:
     """Of a release with a risk of 0.2 at most, on 2026-11-22."""
-    certificate = Certificate({"risk": {"prosecutor_max": 0.2}, "columns": [*columns]})
+    shown = {"risk": {"prosecutor_max": 0.2}, "counted": counted, "columns": [*columns]}
+    certificate = Certificate(shown)
     stated, risk = Context.model_validate({"version": 1, **context}), residual_risk(certificate)
     roles = Roles.of(certificate, None) if columns else Roles(False)
     return Answers(certificate, stated, None, risk, roles, date(2026, 11, 22))
@@ -112,6 +116,14 @@ def test_initial_risk_by_hand(tmp_path, subject):
     (tmp_path / "in.csv").write_text("\n".join(["who,house,q0,a,b", *rows]) + "\n")
     roles = Roles(True, ("a", "b"), ("a", "b"), subject)
     assert initial_risk(str(tmp_path / "in.csv"), roles) == {"alone": 0.5, "mean": 0.75, "max": 1.0}
+
+
+def test_whoever_has_rows_in_several_classes_is_one_of_the_people_before_a_release(tmp_path):
+    """p alone is (1,x), and all three are (2,x): means are by place, as those of a release."""
+    (tmp_path / "in.csv").write_text("who,a,b\np,1,x\np,2,x\nq,2,x\nr,2,x\n")
+    roles = Roles(True, ("a", "b"), ("a", "b"), ("who",))
+    found = initial_risk(str(tmp_path / "in.csv"), roles)
+    assert found == {"alone": 1 / 3, "mean": 2 / 4, "max": 1.0}
 
 
 def test_initial_and_residual_risk_stand_side_by_side(released):
@@ -148,6 +160,22 @@ def test_what_an_answer_lacks(field, value, lacks):
     found = answers(**{field.partition(".")[0]: value}).lacks(field)
     assert bool(found) == bool(lacks)
     assert lacks in found
+
+
+@pytest.mark.parametrize(
+    ("counted", "limits", "within", "lacks"),
+    [
+        ("subjects", {"mean": 0.5}, None, "not known of people: the mean risk"),
+        ("subjects", {"max": 0.5, "mean": 0.5}, True, "not known of people: the mean risk"),
+        ("rows", {"max": 0.5}, None, "not known of people: the greatest risk, as rows were"),
+        ("rows", {"max": 0.1}, False, "above the greatest risk"),
+    ],
+    ids=str,
+)
+def test_a_limit_is_kept_only_by_a_risk_of_people_that_is_known(counted, limits, within, lacks):
+    found = answers(counted, threshold={"why": "x", **limits})
+    assert found.threshold()["max"]["within"] is within
+    assert lacks in found.lacks("threshold")
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -374,6 +402,36 @@ def test_what_fails_with_other_releases_is_open_whatever_is_accepted(
     assert "1 of them for something that fails" in shoal("verify", page.with_suffix(".json")).out
 
 
+def test_a_release_that_leaks_by_leave_fails_verify_is_red_and_is_not_signed(folder, shoal):
+    pytest.importorskip("cryptography")
+    shoal("sign", "--new-key", "k", "--unprotected", status=0)
+    ledger = grown(folder / "L", 1, 40, leaking("static-2"))
+    release = ledger / "0002" / "data.csv", ledger / "0002" / "certificate.json"
+    wearers(40, 2).write_csv("in.csv")
+    Path("p.json").write_text(json.dumps(WEARERS))
+    asked = ("in.csv", "-p", "p.json", "--ledger", "L", "--allow-leaks", "-q")
+    for command in (("republish", *asked, "--sign"), ("sign", *release, "--key")):
+        assert "nothing is signed" in shoal(*command, "k.pem", status=1).err
+    assert [*release[1].parent.glob("*.sig")] == []
+    certificate = Certificate.load(release[1])
+    assert certificate["history"]["allowed"]
+    assert (certificate.holds, certificate.light) == (False, "red")
+    checked = shoal("verify", *release, status=1).out
+    text = "Beside earlier releases: comparing them gives people away, "
+    assert f"FAIL other releases: the certificate states that it fails b{text[1:]}" in checked
+    found = library.dossier(*release, context={"version": 1}, output=folder / "d.html")
+    (said,) = texts(found, "fails")
+    assert said.startswith(text)
+    assert " by 'specificity'" in said
+    page = html.unescape((folder / "d.html").read_text())
+    assert 'class="verdict red"' in page
+    assert f"together they fail: b{said[1:]}" in page
+    accepted = {"version": 1, "accepted": {said: "they agreed"}}
+    assert texts(library.dossier(*release, context=accepted), "fails") == [said]
+    shoal("ledger", "verify", "L", status=0)
+    assert append(ledger, wearers(20, 3)).release == 3
+
+
 def test_what_is_accepted_and_was_not_found_is_open(released):
     sentence = "90 % of people: whoever also knows their ward identifies them"
     found = dossier(released, accepted={sentence: "they agreed"})
@@ -410,6 +468,28 @@ def test_another_release_that_was_not_judged_is_as_grave_as_one_that_fails(
         path = certified(own, tmp_path, monkeypatch, beside=judged | {"least": 9})
         assert texts(dossier(released, path, **named), "fails") == []
     assert any("names none" in text for text in texts(dossier(released, path), "open"))
+
+
+def test_of_other_releases_a_ledgers_history_judges_its_own_alone(released, tmp_path):
+    grown(tmp_path / "L", 3, 20)
+    grown(tmp_path / "M", 1, 21)
+    first, second, third, of_other = (
+        tmp_path / part / "certificate.json" for part in ("L/0001", "L/0002", "L/0003", "M/0001")
+    )
+    table = released / "out.csv.certificate.json"
+
+    def fails(judged, *others):
+        context = {"version": 1, "other_releases": [*map(str, others)]}
+        return texts(
+            library.dossier(judged.with_name("data.csv"), judged, context=context), "fails"
+        )
+
+    assert fails(second, first, third) == fails(third, first) == fails(first, third) == []
+    for other in (of_other, table):
+        (said,) = fails(third, second, other)
+        assert said.startswith(
+            f"Not judged together with {other}; 'shoal audit --ledger --others' judges"
+        )
 
 
 def test_a_column_that_others_have_and_that_is_published_as_it_is_is_open(released):
@@ -554,6 +634,12 @@ def test_a_signature_of_the_json_is_of_the_page_as_well(released, folder, shoal)
     assert not Path("d.json.sig").exists()  # it was about the dossier before
 
 
+def test_the_json_of_a_dossier_that_is_nested_deep_is_refused(tmp_path):
+    (tmp_path / "d.json").write_text('{"schema": "shoal.dossier/1", "page": ' + "[" * 200_000)
+    with pytest.raises(InputError, match="names no page; give the JSON that"):
+        library.verify(tmp_path / "d.json")
+
+
 def test_trust_gives_no_dossier_of_a_release_that_none_of_the_keys_signed(released, folder, shoal):
     pytest.importorskip("cryptography")
     for name in ("out.csv", "out.csv.certificate.json"):
@@ -591,6 +677,22 @@ def test_lines_that_a_stream_set_aside_are_no_part_of_its_risk_before(named, fol
     assert found[0] == found[1]
 
 
+def test_people_whom_a_stream_has_not_counted_are_not_said_to_be_none(
+    own, released, tmp_path, monkeypatch
+):
+    """As they are where it was measured release by release."""
+    unknown = dict.fromkeys(("subjects", "together"))
+    made = {"verb": "stream", "stream": {}, "measured": "release by release", "people": "known"}
+    records = dict.fromkeys(("held", "dropped", "rejected", "waiting"), 0) | own["records"]
+    hidden = [column for column in own["columns"] if column["role"] != "plain"]
+    parts = made | unknown | {"records": records, "columns": hidden, "warnings": []}
+    path = certified(own, tmp_path, monkeypatch, **parts)
+    dossier(released, path, attributes={}, output=tmp_path / "d.html")
+    page = read_page(tmp_path)
+    assert ": people who were not counted, 300 records" in page
+    assert "no column marks them (300 rows of people who were not counted), but whoever" in page
+
+
 # What attacks found
 
 WP216 = ("singled out?", "linked to a person?", "value be inferred?")
@@ -603,6 +705,19 @@ def test_a_dossier_says_that_no_attack_was_tried(released, tmp_path):
     assert "Attacks try; they don&#39;t prove.</strong>None was tried" in section
     assert [section.count(question) for question in WP216] == [1, 1, 1]
     assert section.count("not measured") >= 6
+
+
+def test_a_limit_that_nobody_judged_is_open_and_no_attack_that_was_tried(
+    own, released, tmp_path, monkeypatch
+):
+    """As an audit without the original leaves it."""
+    row = {"measure": "linkage", "attribute": None, "at_most": 0.1}
+    row |= dict.fromkeys(("measured", "upper", "holds"))
+    path = certified(own, tmp_path, monkeypatch, attacks={"accept": [row]})
+    found = dossier(released, path, profiles=["iso-27559", "gdpr"])
+    assert states(found)["certificate.attacks"] == "open"
+    text = "Accept 'linkage': was not judged; audit the release with its original"
+    assert text in texts(found, "open")
 
 
 def test_what_attacks_found_is_ranked_before_the_appendix_and_whole_in_it(released, tmp_path):

@@ -15,7 +15,9 @@ from sample_policies import content_of
 from shoal.auditor.ledger.history import LedgerAudit
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import have_several_rows
 from shoal.reports.in_short import in_short, ledger_in_short, published_table
+from shoal.reports.limits import linked_rows
 
 MEASURES = re.compile(r"\b(gcp|discernibility|penalty|prosecutor|quasi|generalized|equivalence)\b")
 
@@ -247,6 +249,9 @@ def test_invented_records_are_counted(tmp_path):
     gone = first.filter(ill="flu").head(1).with_columns(change=pl.lit("delete"))
     done = shoal.republish(gone, content, ledger)
     assert done.certificate["counterfeits"]["records"] == 1
-    lines = dict(ledger_in_short(shoal.audit_ledger(ledger)))
-    assert lines["Published"].startswith("12 records of 11 people")
-    assert lines["Published"].endswith("Invented, so that classes are full: 1 of the records.")
+    assert linked_rows(done.certificate) == "everybody has one row; 1 row is invented"
+    assert not have_several_rows(done.certificate)
+    for found in (in_short(done.certificate), ledger_in_short(shoal.audit_ledger(ledger))):
+        said = dict(found)["Published"]
+        assert said.startswith("12 records of 11 people")
+        assert said.count("Invented, so that classes are full: 1 of the records.") == 1

@@ -362,7 +362,8 @@ def initial_risk(
 ) -> dict[str, float]:
     """The risk in the original table, by all quasi-identifiers as they stand there.
 
-    alone: share of people whom nobody else looks like. mean, max: chance to find a person.
+    alone: share of people whom nobody else looks like. mean, max: chance to find a person; the mean
+    is over all classes that each is in, as in a release.
     own: the tables of the policy, which says how the original is written, if it is given. fields:
     what it says of a stream's records, of which those that can't be read were set aside.
     """
@@ -387,13 +388,13 @@ def initial_risk(
         names = [names_of(frame[n]).alias(f"p{j}") for j, n in enumerate(roles.subject)]
     else:
         names = [pl.Series("person", range(frame.height))]
-    people = pl.DataFrame([*keys, *names]).unique()
-    sizes = people.group_by([key.name for key in keys]).len()["len"]
-    total = people.height
+    cells, who = [key.name for key in keys], [name.name for name in names]
+    places = pl.DataFrame([*keys, *names]).unique().with_columns(alike=pl.len().over(cells))
+    fewest = places.group_by(who).agg(pl.col("alike").min())["alike"]
     return {
-        "alone": int((sizes == 1).sum()) / total,
-        "mean": len(sizes) / total,
-        "max": 1 / int(sizes.min() or 1),  # type: ignore[arg-type]
+        "alone": int((fewest == 1).sum()) / len(fewest),
+        "mean": places.n_unique(cells) / places.height,
+        "max": 1 / int(fewest.min() or 1),  # type: ignore[arg-type]
     }
 
 
@@ -406,3 +407,10 @@ def residual_risk(certificate: Certificate) -> dict[str, float | None]:
         "mean": risk.get("prosecutor_mean"),
         "max": risk.get("prosecutor_max"),
     }
+
+
+def is_within(risk: float | None, limit: float | None, counted: str | None) -> bool | None:
+    """Whether a risk is accepted; None where it is unknown, or that of rows, which is less."""
+    if risk is None or limit is None or (counted == "rows" and risk <= limit):
+        return None
+    return risk <= limit

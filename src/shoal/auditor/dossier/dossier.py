@@ -24,6 +24,7 @@ from shoal.auditor.dossier.context import (
     Roles,
     as_point,
     initial_risk,
+    is_within,
     lack_of,
     parts_of,
     read_context,
@@ -32,7 +33,7 @@ from shoal.auditor.dossier.context import (
 )
 from shoal.auditor.linked.labels import initial_linked_risk
 from shoal.auditor.signatures import Proof
-from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
+from shoal.auditor.verdict import NONE_ON_LINKED, unjudged_limits, what_fails
 from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.option import suggestion
@@ -198,8 +199,7 @@ def build_dossier(
         initial = initial_linked_risk(source, LinkedProblem(policy))
     elif source is not None:
         initial = initial_risk(source, roles, tables, policy.fields if policy else None)
-    residual = residual_risk(stated)
-    today = _today()
+    residual, today = residual_risk(stated), _today()
     answers = Answers(stated, answered, initial, residual, roles, today)
     clauses = _clauses(asked, answers)
     others = _other_certificates(answered, context)
@@ -227,8 +227,9 @@ def build_dossier(
                 for one in stated.warnings
                 if one.severity == severity
             ),
+            *(_point(OPEN, "accept", text) for text in unjudged_limits(stated)),
             *_known_to_others(roles, answered),
-            *_not_judged_together(stated, answered, others),
+            *_not_judged_together(proof, answered, others),
             *_open_questions(clauses, asked, answers.other_sign_off()),
         ],
     }
@@ -297,21 +298,22 @@ def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
 
 
 def _not_judged_together(
-    certificate: Certificate, context: Context, others: Sequence[Mapping[str, str | None]]
+    proof: Proof, context: Context, others: Sequence[Mapping[str, str | None]]
 ) -> Iterator[Point]:
     """Other releases that are named, and that the certificate was not judged beside.
 
     What nobody judged is no better than what fails: no words accept it before the context says why
     it could not be judged.
     """
-    named = context.other_releases
+    named, certificate = context.other_releases, proof.certificate
     judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
-    if judged and not isinstance(named, list):
-        text = "other_releases: names none, though the certificate was judged with some; name them"
-        yield _point(OPEN, "other_releases", text)
-    if not isinstance(named, list) or certificate.get("history"):
+    if not isinstance(named, list):
+        if judged:
+            text = "names none, though the certificate was judged with some; name them"
+            yield _point(OPEN, "other_releases", f"other_releases: {text}")
         return
-    left = [  # a ledger is known by its last certificate
+    judged |= proof.of_its_ledger  # by its history
+    left = [  # another ledger is known by its last certificate
         name
         for name, hashes in zip(named, others, strict=True)
         if judged.isdisjoint(filter(None, hashes.values()))
@@ -327,6 +329,8 @@ def _not_judged_together(
         )
         if certificate.get("linked"):
             ways = "no audit of linked tables does that; say in 'not_judged' why both go out"
+        if certificate.get("ledger"):
+            ways = "'shoal audit --ledger --others' judges both; say in 'not_judged' what it found"
         yield _point(FAILS, "other_releases", f"{text}; {ways}")
 
 
@@ -408,21 +412,20 @@ class Answers:
 
     def threshold(self) -> Mapping[str, Any]:
         """What is accepted, and whether the residual risk is within it; None where unknown."""
-        accepted = self.context.threshold
+        accepted, counted = self.context.threshold, self.certificate.get("counted")
         return {
             name: {
                 "accepted": limit,
                 "residual": self.residual[name],
-                "within": None
-                if limit is None or (risk := self.residual[name]) is None
-                else risk <= limit,
+                "within": is_within(self.residual[name], limit, counted),
             }
             for name, limit in (("max", accepted.max), ("mean", accepted.mean))
         } | {"why": accepted.why}
 
     def _lacks_in_certificate(self, field: str) -> str:
         value: Any = self.certificate
-        for key in field.removeprefix(CERTIFICATE).split("."):
+        path = f"{ATTACKS}.seed" if field == ATTACKS else field  # unjudged limits are no attack
+        for key in path.removeprefix(CERTIFICATE).split("."):
             if isinstance(value, list):
                 value = [part.get(key) for part in value if isinstance(part, Mapping)]
                 value = [part for part in value if part is not None]
@@ -456,14 +459,17 @@ class Answers:
         return "; ".join(f"{what} ({', '.join(named)})" for what, named in lacking.items() if named)
 
     def _lacks_of_threshold(self) -> str:
-        accepted, found = self.context.threshold, self.threshold()
-        if accepted.max is None and accepted.mean is None:
+        found, named = self.threshold(), parts_of("threshold")
+        asked = [name for name in ("max", "mean") if found[name]["accepted"] is not None]
+        if not asked:
             return "how much is not stated"
-        if not accepted.why:
+        if not found["why"]:
             return "the reason is missing"
-        named = parts_of("threshold")
-        above = [named[name] for name in ("max", "mean") if found[name]["within"] is False]
-        return f"the release is above the {' and the '.join(above)}" if above else ""
+        if above := [named[name] for name in asked if found[name]["within"] is False]:
+            return f"the release is above the {' and the '.join(above)}"
+        unknown = [named[name] for name in asked if found[name]["within"] is None]
+        why = ", as rows were counted" if self.certificate.get("counted") == "rows" else ""
+        return f"not known of people: the {' and the '.join(unknown)}{why}" if unknown else ""
 
     def _lacks_of_sign_off(self) -> str:
         if not self.context.sign_off:
