@@ -225,6 +225,23 @@ def collect_candidates(
     return candidates.ordered_by([name for name in frame.columns if name != subject])
 
 
+def check_plain_columns(names: list[str], deferred: DeferredRecords, terms: Terms) -> None:
+    """Raises InputError where columns that the policy publishes unnamed come or go: no table could
+    hold all of a ledger's releases.
+    """
+    ledger, model = terms.ledger, terms.policy.model
+    earlier, releases = deferred.frame, ledger.releases()
+    if model.other == "plain" and earlier is None and releases:
+        earlier = files.read_as(ledger.folder(releases[-1]) / DATA).frame
+    if model.other == "plain" and earlier is not None:
+        differing = sorted(({*earlier.columns} ^ {*names}) - {*model.attributes})
+        InputError.raise_for(
+            f"column '{name}': is published by 'other: plain', and either the increment or the"
+            " ledger's earlier records lack it; give every increment the same columns"
+            for name in differing
+        )
+
+
 def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     """The operation of every record; raises InputError for what the method can't do."""
     name, method = terms.policy.operation, terms.method
@@ -278,7 +295,7 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     originals = private.read_originals(ledger) if terms.method.needs == "originals" else None
     if originals is not None:
         frame, records = originals
-        return CandidateRecords.of(frame.select(columns), subject, records)
+        return CandidateRecords.of(private.in_columns(frame, columns), subject, records)
     if terms.method.needs == "originals" and ledger.releases():
         raise InputError(
             f"method '{terms.method.name}': needs the records of all earlier releases, which"

@@ -34,7 +34,14 @@ from shoal.data.truth import Truth, faults
 from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
 from shoal.ledgers import planned_release
-from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates, people_of
+from shoal.ledgers.increment import (
+    NO_ROOM,
+    CandidateRecords,
+    Terms,
+    check_plain_columns,
+    collect_candidates,
+    people_of,
+)
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.ledgers.returning import plan_returning, refuse_panel
 from shoal.policy.binding.table import BoundTable, bound_table
@@ -51,6 +58,7 @@ def plan(
     deferred = DeferredRecords.of(terms.ledger)
     arrivals = deferred.arrivals_with(frame.height)
     progress("checking the data against the policy")
+    check_plain_columns(frame.columns, deferred, terms)
     named = people_of(frame, deferred, terms)
     if terms.returns_people:
         planned, waiting = plan_returning(frame, deferred, terms, progress)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import shoal
-from republish_cases import append, wearers
+from republish_cases import POLICY, append, wearers
 from sticky_cases import policy
 
 
@@ -42,6 +42,14 @@ def test_a_ledger_publishes_what_was_rehearsed(tmp_path, rehearsed, mode):
     assert found.arrived == sum(frame.height for frame in months())
     assert (found.published, found.gcp) == (published, pytest.approx(loss))
     assert found.share == published / found.arrived
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_increments_may_differ_in_columns_that_nobody_needs(is_first):
+    asked = POLICY | {"other": "drop"}
+    first, second = months(2)
+    wider = (first if is_first else second).with_columns(more=pl.lit("x"))
+    assert shoal.rehearse([wider, second] if is_first else [first, wider], asked)
 
 
 def test_the_command_shows_every_setting_and_begins_nothing(folder, shoal):

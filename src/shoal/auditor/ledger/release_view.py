@@ -406,9 +406,9 @@ def parts_of(ledger: Ledger, number: int) -> list[int]:
 
 
 def table_as_of(ledger: Ledger, number: int) -> pl.DataFrame:
-    """All published rows as of a release, as text."""
+    """All published rows as of a release, as text, in all columns that some of them have."""
     parts = [files.read_as(ledger.folder(part) / DATA).frame for part in parts_of(ledger, number)]
-    return pl.concat([part.select(parts[0].columns) for part in parts])
+    return pl.concat(parts, how="diagonal")
 
 
 # What a table in a database lacks, or holds otherwise than the ledger that writes it.
