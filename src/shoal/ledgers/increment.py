@@ -377,6 +377,22 @@ def _after(
     return CandidateRecords.joined([before.only(stays), updated])
 
 
+def with_values_of_the_deleted(
+    frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms
+) -> pl.DataFrame:
+    """The increment; whoever leaves, and needs no values, with those of an accepted record."""
+    published = _published(frame.columns, terms).table.frame
+    accepted = pl.concat([published, deferred.frame_like(frame)])
+    leaves = pl.Series(operations_of(frame, terms) == DELETE)
+    if not (leaves.any() and accepted.height):
+        return frame
+    values = zip(frame.columns, accepted.row(0), strict=True)
+    return frame.with_columns(
+        pl.when(leaves).then(pl.lit(value, pl.String)).otherwise(pl.col(name)).alias(name)
+        for name, value in values
+    )
+
+
 # People, by keyed tokens and never by name.
 
 

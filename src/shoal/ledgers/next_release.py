@@ -41,6 +41,7 @@ from shoal.ledgers.increment import (
     check_plain_columns,
     collect_candidates,
     people_of,
+    with_values_of_the_deleted,
 )
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.ledgers.returning import plan_returning, refuse_panel
@@ -74,7 +75,7 @@ def plan(
                 planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
         except InputError:
             # candidates have an order of their own; whoever corrects them needs the increment's
-            terms.bound(Table(frame))
+            terms.bound(Table(with_values_of_the_deleted(frame, deferred, terms)))
             raise
     if terms.is_priced:
         waiting = waiting.after(terms.method.deadline, arrivals)
