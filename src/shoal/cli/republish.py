@@ -187,8 +187,9 @@ def republish(
         say(f"shoal: {what} in the ledger and not in the table: written there, too")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
-        rest = "" if done.caught_up else "; nothing was done"
-        say(f"shoal: this increment {known} already{rest}")
+        is_signed = signer is not None and done.release is not None
+        did = "its signature was written" if is_signed else "nothing was done"
+        say(f"shoal: this increment {known} already{'' if done.caught_up else f'; {did}'}")
     elif done.release is None:
         say(f"shoal: no new release: {_waiting(done.waiting)}")
         for reason in done.reasons:

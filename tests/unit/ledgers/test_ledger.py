@@ -223,6 +223,15 @@ def test_a_certificate_that_can_not_be_understood_is_damaged(ledger, change):
             append(ledger, wearers(30, 4))
 
 
+def test_a_release_that_was_changed_is_not_said_to_be_there_already(ledger):
+    """Nor signed: whoever ran the same command again signed what somebody had written there."""
+    assert append(ledger, wearers(30, 1)).repeated
+    certificate = ledger / "0001" / "certificate.json"
+    certificate.write_text(certificate.read_text().replace('"cells"', '"company"'))
+    with pytest.raises(LedgerError, match="0002: does not follow release 0001 as it is"):
+        append(ledger, wearers(30, 1))
+
+
 @pytest.mark.parametrize("name", ["ledger.json", "policy.json"])
 def test_nothing_is_appended_under_changed_terms(ledger, name):
     text = (ledger / name).read_text()

@@ -122,13 +122,15 @@ class Ledger(layout.Chain):
         return super().last_step() if self._last is None else self._last
 
     def step_for(self, digest: str) -> layout.LedgerStep | None:
-        """The step that this increment led to, None if it is new; LedgerError where it is lost."""
+        """The step that this increment led to, None if it is new; LedgerError where it or its
+        release is lost or was changed.
+        """
         note = self.note(digest)
         if not note.exists():
             return None
         number = layout.number_in(note)
         step = None if number is None else self.step(number)
-        if step is None or step.input != digest:
+        if step is None or step.input != digest or not self._has_its_release(step):
             raise verify.damaged(self.verify())
         return step
 
@@ -292,9 +294,13 @@ class Ledger(layout.Chain):
         """Whether this very step counts, not another one of its number; state: as it was noted."""
         with suppress(FileNotFoundError):
             is_noted = self.state_file(step.number).read_text() == state
-            release = step.release and self.folder(step.release) / layout.CERTIFICATE
-            return is_noted and (not release or layout.sha256_of(release) == step.head)
+            return is_noted and self._has_its_release(step)
         return False
+
+    def _has_its_release(self, step: layout.LedgerStep) -> bool:
+        """Whether the release of a step, if it led to one, is as the step remembers it."""
+        release = step.release and self.folder(step.release) / layout.CERTIFICATE
+        return not release or layout.sha256_of(release) == step.head
 
     def _finish(self, step: layout.LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
