@@ -315,11 +315,14 @@ _DRAFT = re.compile(rf"\..+\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part", re.DOTALL)
 
 
 @contextmanager
-def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator[Path]:
+def draft_beside(
+    target: Path, output: str, is_folder: bool = False, remedy: str = "name another place"
+) -> Iterator[Path]:
     """A new file or folder, its owner's alone until it takes its place; else it is deleted at the
     end. What dead writers left in that folder, of any output, is deleted first.
 
-    output: the target in messages. Raises InputError where nothing can be made there.
+    output: the target in messages. Raises InputError where nothing can be made there, with the
+    remedy.
     """
     with suppress(OSError):  # a folder that may be written to, but not listed
         sweep(target.parent)
@@ -328,7 +331,7 @@ def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator
         # a fresh name that nobody could have prepared; who is stopped after its making deletes it
         draft = _draft_name(target)
         try:
-            lock = _made_and_locked(draft, output, is_folder)
+            lock = _made_and_locked(draft, output, is_folder, remedy)
             if lock is not None:
                 yield draft
         finally:
@@ -356,11 +359,11 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(dead)
 
 
-def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:
+def _made_and_locked(draft: Path, output: str, is_folder: bool, remedy: str) -> int | None:
     """Makes a draft; the descriptor whose lock says that its writer lives, None where another run
     has swept the draft away before it was locked.
     """
-    with os_errors_as_input_errors(f"output '{output}'", "name another place", "writing"):
+    with os_errors_as_input_errors(f"output '{output}'", remedy, "writing"):
         if is_folder:
             draft.mkdir(mode=0o700)
             with suppress(FileNotFoundError):

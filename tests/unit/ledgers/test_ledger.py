@@ -19,6 +19,7 @@ import pytest
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.release_view import verify_ledger
+from shoal.connectors.files import write_text
 from shoal.connectors.ledger import Ledger, layout, verify
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.republish import republish, republish_file
@@ -792,6 +793,20 @@ def test_an_append_whose_lock_was_removed_meanwhile_appends_nothing(ledger, monk
         append(ledger, wearers(30, 5))
     assert files_of(ledger) == before
     assert Ledger.at(ledger).verify() == []
+
+
+@pytest.mark.parametrize("of", [Ledger.begin, Ledger.commit], ids=["begin", "commit"])
+def test_whoever_writes_beside_a_ledger_that_begins_leaves_it_alone(tmp_path, monkeypatch, of):
+    """Their sweep took its draft for one that a kill had left."""
+
+    def meanwhile(*arguments: Any, **named: Any) -> Any:
+        write_text(tmp_path / "out.csv", "")
+        return of(*arguments, **named)
+
+    monkeypatch.setattr(Ledger, of.__name__, meanwhile)
+    append(tmp_path / "L", wearers(30, 1))
+    assert verify_ledger(tmp_path / "L")[0] == 1
+    assert not [*tmp_path.rglob("*.part")]
 
 
 def test_the_step_of_another_run_is_not_taken_for_ones_own(ledger, monkeypatch):

@@ -33,13 +33,14 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from shoal.connectors import outputs
 from shoal.connectors.files import move_into_place, open_to_readers
 from shoal.connectors.ledger import layout, verify
 from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
@@ -58,6 +59,9 @@ from shoal.errors import ANOTHER_LEDGER, STOPS, InputError, LedgerError, os_erro
 
 KEY_BYTES = 32
 MOST_TRIES = 1000
+REMEDY = (
+    "free some space or check the permissions, then run it again: no increment is published twice"
+)
 
 _STEP_FOLDER = re.compile("[0-9]{6,}")
 
@@ -98,22 +102,19 @@ class Ledger(layout.Chain):
     def begin(self, policy_files: layout.PolicyFiles) -> None:
         """Begin the ledger under these policy files, as a whole or not at all."""
         self.check_can_begin()
-        draft = layout.draft_of(self.path.parent, self.path.name)
         try:
-            draft.mkdir(mode=0o700)
-            for name, content in policy_files.files.items():
-                (draft / name).parent.mkdir(exist_ok=True)
-                (draft / name).write_bytes(content)
-            (draft / layout.GENESIS).write_text(policy_files.genesis)
-            open_to_readers(draft)
-            move_into_place(draft, self.path)
+            with self._draft_beside(self.path.parent, "ledger") as draft:
+                for name, content in policy_files.files.items():
+                    (draft / name).parent.mkdir(exist_ok=True)
+                    (draft / name).write_bytes(content)
+                (draft / layout.GENESIS).write_text(policy_files.genesis)
+                open_to_readers(draft)
+                move_into_place(draft, self.path)
         except OSError as failed:
             why = failed.strerror or "no permission"
             raise InputError(
                 f"ledger '{self.path}': can't begin there ({why}); name a new folder"
             ) from None
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
 
     # Reading
 
@@ -201,11 +202,7 @@ class Ledger(layout.Chain):
         A file that can't be read or written is an InputError. Where no ledger began, no private
         part stays.
         """
-        remedy = (
-            "free some space or check the permissions, then run it again: no increment is published"
-            " twice"
-        )
-        with self._held_lock() as lock, os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
+        with self._held_lock() as lock, os_errors_as_input_errors(f"ledger '{self.path}'", REMEDY):
             try:
                 last = self._sweep()
                 self._last = last if last.number else None
@@ -221,16 +218,14 @@ class Ledger(layout.Chain):
     def draft(self) -> Iterator[layout.ReleaseDraft]:
         """Two folders for the next step; removed if they were not committed."""
         home = self.path if self.exists else self.path.parent
-        # named before they are there, so that no signal leaves one
-        published = layout.draft_of(home, f"{self.path.name}.release")
-        private = layout.draft_of(self.private, "step")
-        try:
-            published.mkdir(mode=0o700)
-            private.mkdir(mode=0o700)
-            yield layout.ReleaseDraft(published, private)
-        finally:
-            shutil.rmtree(published, ignore_errors=True)
-            shutil.rmtree(private, ignore_errors=True)
+        published = self._draft_beside(home, "release")
+        with published as release, self._draft_beside(self.private, "step") as step:
+            yield layout.ReleaseDraft(release, step)
+
+    def _draft_beside(self, home: Path, what: str) -> AbstractContextManager[Path]:
+        """A locked folder, which nobody who writes beside it takes for what a kill left."""
+        target = home / f"{self.path.name}.{what}"
+        return outputs.draft_beside(target, str(self.path), is_folder=True, remedy=REMEDY)
 
     def commit(
         self,
@@ -300,7 +295,7 @@ class Ledger(layout.Chain):
     def _has_its_release(self, step: layout.LedgerStep) -> bool:
         """Whether the release of a step, if it led to one, is as the step remembers it."""
         release = step.release and self.folder(step.release) / layout.CERTIFICATE
-        return not release or layout.sha256_of(release) == step.head
+        return not release or layout.sha256_of(release) == step.head != ""
 
     def _finish(self, step: layout.LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
@@ -323,12 +318,7 @@ class Ledger(layout.Chain):
         drafts = [
             folder / name for folder in names for name in names[folder] if layout.is_draft(name)
         ]
-        # drafts from before the ledger's folder was there; another ledger's name may begin like
-        # this one's
-        own = re.compile(
-            rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(layout.DRAFT)}"
-        )
-        drafts += [path for path in self.path.parent.iterdir() if own.fullmatch(path.name)]
+        outputs.sweep(self.path.parent)  # from before the ledger's folder was there
         for path in drafts:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
