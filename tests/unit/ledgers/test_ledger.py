@@ -269,6 +269,28 @@ def test_an_added_release_or_file_is_named(ledger):
     assert Ledger.at(ledger).verify() == ["release 0002: more.csv is not part of it"]
 
 
+@pytest.mark.parametrize("step", ["000001", "000003"])
+def test_a_file_that_is_added_to_a_step_is_named_and_not_read(tmp_path, step):
+    """People of a `pending.parquet` that somebody had put there were published."""
+    ledger = grown(tmp_path / "L")
+    wearers(9, 7).cast(pl.String).write_parquet(tmp_path / "L.private" / step / "pending.parquet")
+    said = f"private step {step}: pending.parquet is not part of it"
+    assert Ledger.at(ledger).verify() == [said]
+    if step == "000003":
+        with pytest.raises(LedgerError, match=said):
+            append(ledger, wearers(30, 4))
+
+
+def test_a_file_that_is_added_to_the_hierarchies_is_named(tmp_path):
+    (tmp_path / "sex.csv").write_text("f,*\nm,*\n")
+    attributes = POLICY["attributes"] | {"sex": {"role": "quasi", "hierarchy": "sex.csv"}}
+    asked = Policy.from_dict(POLICY | {"attributes": attributes}, tmp_path).with_method("crp", {})
+    ledger = grown(tmp_path / "L", 1, asked=asked)
+    assert Ledger.at(ledger).verify() == []
+    (ledger / "hierarchies" / "more.csv").write_text("")
+    assert Ledger.at(ledger).verify() == ["hierarchies/more.csv: is not part of the ledger"]
+
+
 def test_a_release_that_was_replaced_with_its_certificate_is_found(ledger, tmp_path):
     """A whole other release, consistent in itself, does not follow the one before."""
     other = grown(tmp_path / "other", releases=2, asked=policy(k=5))
