@@ -753,6 +753,21 @@ def test_a_private_part_that_others_could_read_is_closed(tmp_path):
     assert (tmp_path / "L.private").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("names", [["originals.csv"], ["key"], ["key", "lock", "notes/1"]])
+def test_a_folder_with_other_things_is_no_private_part(tmp_path, names):
+    """It was closed to others and taken, and whatever verified the ledger found it damaged."""
+    private = tmp_path / "L.private"
+    for name in names:
+        (private / name).parent.mkdir(exist_ok=True, parents=True)
+        (private / name).write_text("mine")
+    private.chmod(0o755)
+    with pytest.raises(InputError, match=r"L\.private', which holds other things; name another"):
+        append(tmp_path / "L", wearers(30, 1))
+    assert private.stat().st_mode & 0o777 == 0o755
+    assert {path.read_text() for path in files_of(private)} == {"mine"}
+    assert not (tmp_path / "L").exists()
+
+
 def test_readers_without_the_private_part_are_pointed_to_a_copy(ledger, monkeypatch):
     monkeypatch.setattr(verify, "damage", Mock(side_effect=PermissionError(13, "denied")))
     with pytest.raises(InputError, match="a copy of the folder without its private part"):

@@ -381,6 +381,11 @@ class Ledger(layout.Chain):
             )
         made = absent_folders(self.private)
         try:
+            if not self.exists and self._holds_other_things():
+                raise InputError(
+                    f"ledger '{self.path}': its private part would be '{self.private}', which holds"
+                    " other things; name another ledger, or move that folder away"
+                )
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
             for path in made:
                 sync(path.parent)
@@ -395,6 +400,14 @@ class Ledger(layout.Chain):
                 f"ledger '{self.path}': can't be written ({why}); run as the owner of one"
                 " that has begun, or name a new folder where you may write"
             ) from None
+
+    def _holds_other_things(self) -> bool:
+        """Whether the folder of the private part holds what no append leaves there that is killed:
+        a key without a lock, for one.
+        """
+        names = layout.names_in(self.private)
+        is_ours = layout.LOCK in names or bool(self.steps()) or not names & {*layout.UNTIL_BEGUN}
+        return not is_ours or bool(verify.strangers_in_private(self))
 
     @contextmanager
     def appends_held_off(self) -> Iterator[None]:
@@ -411,7 +424,7 @@ class Ledger(layout.Chain):
         if self.exists or self.steps():
             return
         with suppress(OSError):
-            for name in (layout.KEY, layout.TABLE):
+            for name in layout.UNTIL_BEGUN:
                 (self.private / name).unlink(missing_ok=True)
             (self.private / layout.LOCK).unlink(missing_ok=True)
             self.private.rmdir()  # only if it holds nothing else
