@@ -312,13 +312,16 @@ OF_VERB: dict[str, dict[str, Rule]] = {
         "covers": one_of("increment", "table"),
         "guards": one_of("cells", "signatures", "company"),
         "history": record({"holds": FLAG, "allowed": FLAG, "findings": many(OBJECT)}),
-        "ledger": record({"release": WHOLE, "previous": SHA256}),
+        "ledger": record(
+            {"release": WHOLE, "previous": SHA256},
+            dict.fromkeys(("returning_people", "came_again"), WHOLE),
+        ),
     },
     "fuse": {"fusion": OBJECT},
     "audit": {},
 }
 OWN = {key for keys in OF_VERB.values() for key in keys} - {"faults"}
-MADE = {"method": record({"name": TEXT}), "seed": WHOLE}
+MADE = {"method": record({"name": TEXT}, {"parameters": OBJECT}), "seed": WHOLE}
 STREAMED = dict.fromkeys(("held", "dropped", "rejected", "waiting"), WHOLE)
 
 

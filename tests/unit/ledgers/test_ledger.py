@@ -233,6 +233,31 @@ def test_a_release_that_was_changed_is_not_said_to_be_there_already(ledger):
         append(ledger, wearers(30, 1))
 
 
+STRANGE = {
+    **{f"method {value!r}": {"method": value} for value in ("x", 5, [], None)},
+    "no parameters": {"method": {"name": "m-invariance", "parameters": "x"}},
+    **{
+        f"m {m!r}": {"method": {"name": "it", "parameters": {"m": m}}, "covers": "table"}
+        for m in ("x", 0, 1.5, True, 10**9, 10**20)
+    },
+    "people": {"ledger": {"returning_people": "x"}},
+    "covers": {"covers": ["table"]},
+    "panel": {"panel": 5},
+}
+
+
+@pytest.mark.parametrize("stated", STRANGE.values(), ids=STRANGE)
+def test_a_last_certificate_of_a_stranger_is_judged_before_it_is_used(ledger, shoal, stated):
+    """Nothing holds its hash where there is no private part: whatever was in it raised."""
+    shutil.rmtree(ledger.with_name("L.private"))
+    path = ledger / "0003" / "certificate.json"
+    content = json.loads(path.read_text()) | {"guards": "signatures"}
+    content |= {key: one for key, one in stated.items() if key != "ledger"}
+    content["ledger"] |= stated.get("ledger", {})
+    path.write_text(json.dumps(content))
+    assert "0003: its certificate is" in shoal("audit", "--ledger", ledger).err
+
+
 @pytest.mark.parametrize("name", ["ledger.json", "policy.json"])
 def test_nothing_is_appended_under_changed_terms(ledger, name):
     text = (ledger / name).read_text()

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from shoal.data.certificate import Certificate
 from shoal.data.regular_files import file_sha256, sync
-from shoal.errors import LedgerError
+from shoal.errors import InputError, LedgerError
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
@@ -142,15 +143,16 @@ class Chain:
         """The small file that notes an increment of this hash."""
         return self.private / INPUTS / digest
 
-    def certificate(self, release: int) -> dict[str, Any]:
+    def certificate(self, release: int) -> Certificate:
         """The certificate of a release; raises LedgerError where it can't be read."""
-        content = read_json(self.folder(release) / CERTIFICATE)
-        if content is None:
+        try:
+            return Certificate.load(self.folder(release) / CERTIFICATE)
+        except InputError as unreadable:
             raise LedgerError(
                 f"ledger '{self.path}': release {release:04d}: its certificate is missing or"
-                " damaged; restore it from a copy"
-            )
-        return content
+                " damaged; restore it from a copy",
+                unreadable.said,
+            ) from None
 
     def step(self, number: int) -> LedgerStep:
         """A step of the private part; raises LedgerError where it can't be read."""
