@@ -20,7 +20,7 @@ from typing import IO, cast
 
 from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import Dialect
-from shoal.connectors.location import SQLITE, Location, parse_address
+from shoal.connectors.location import LEDGER, OF_TABLES, SQLITE, Location, parse_address
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.numbers import PLAIN, Notation
 from shoal.data.recoding import sensitive_path
@@ -80,6 +80,33 @@ def misplaced(what: str, places: Iterable[str | Path], *written: object) -> Iter
                 f"output '{name}': is or lies in the {what}, which holds nothing else; name another"
                 " folder"
             )
+
+
+def in_ledgers(*written: object) -> Iterator[str]:
+    """A finding for each file that would lie in a ledger or its private part; but the signature of
+    a certificate lies beside it there, too.
+    """
+    for name in written:
+        file = None if name is None else Location(name).file
+        if file is None or (file.name == f"{OF_TABLES}.sig" and file.with_suffix("").is_file()):
+            continue
+        folders = [file.resolve(), *file.resolve().parents]
+        # of which any may be the private part of the ledger beside it
+        beside = [folder.parent / folder.name.removesuffix(".private") for folder in folders]
+        if any(map(_is_ledger, (*folders, *beside))):
+            yield (
+                f"output '{name}': is or lies in the ledger or its private part, which hold nothing"
+                " else; name another folder, or take a copy of the release there first"
+            )
+
+
+def _is_ledger(folder: Path) -> bool:
+    """Whether a ledger begins in it; others' files may have that name."""
+    try:
+        beginning = folder / LEDGER
+        return beginning.is_file() and b'"shoal.ledger/' in _head(beginning)
+    except OSError:
+        return False
 
 
 def second_output(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> str:

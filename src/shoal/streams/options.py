@@ -167,9 +167,10 @@ class StreamOptions(Request):
             ),
         )
         findings = [said for is_so, said in contradictions if is_so]
-        if self.is_rolling:
-            from shoal.connectors.outputs import misplaced  # needs Polars, which help does without
+        from shoal.connectors.outputs import in_ledgers, misplaced  # need Polars, help needs none
 
+        findings += in_ledgers(*written, self.checkpoint)
+        if self.is_rolling:
             findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
             findings += (
                 [] if self.checkpoint is None else _nested([Path(self.sink), self.checkpoint])

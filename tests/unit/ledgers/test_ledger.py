@@ -799,18 +799,39 @@ def test_readers_without_the_private_part_are_pointed_to_a_copy(ledger, monkeypa
         Ledger.at(ledger).verify()
 
 
-def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal):
-    wearers(30, 4).write_csv(tmp_path / "i.csv")
+def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal, monkeypatch):
+    """By any command: whatever it left there was damage, and kept every increment out."""
+    monkeypatch.chdir(tmp_path)
+    wearers(30, 4).write_csv("i.csv")
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
-    given = (tmp_path / "i.csv", "-p", tmp_path / "p.json")
+    given, release = ("i.csv", "-p", "p.json"), ("L/0001/data.csv", "L/0001/certificate.json")
     for arguments in (
-        ("republish", *given, "--ledger", ledger, "--report", ledger / "r.html"),
-        ("audit", "--ledger", ledger, "--report", ledger / "0001" / "r.html"),
-        ("audit", "--ledger", ledger, "-o", ledger.with_name("L.private") / "found.json"),
-        ("ledger", "export", ledger, "-o", ledger / "t.csv"),
+        ("republish", *given, "--ledger", "L", "--report", "L/r.html"),
+        ("republish", *given, "--ledger", "M", "-o", "sqlite:///L/a.db?table=t"),
+        ("audit", "--ledger", "L", "--report", "L/0001/r.html"),
+        ("audit", "--ledger", "L", "-o", "L.private/found.json"),
+        ("audit", release[0], "-p", "L/policy.json", "-o", "L/0001/x.json"),
+        ("ledger", "export", "L", "-o", "L/t.csv"),
+        ("dossier", *release, "--metadata", "datapackage"),
+        ("publish", *given, "-o", "L/out.csv"),
+        ("publish", *given, "-o", "L/out/"),
+        ("publish", *given, "-o", "sqlite:///L.private/a.db?table=t"),
+        ("publish", *given, "-o", "out.csv", "--trace", "L.private/000001/t.jsonl"),
+        ("republish", *given, "--ledger", "M", "--metrics", "L/m.prom"),
+        ("stream", *given, "--method", "fads", "-o", "L/s.csv"),
+        ("stream", *given, "--method", "fads", "-o", "s.csv", "--checkpoint", "L.private/ck"),
+        ("policy", "init", "i.csv", "-o", "L/p.yaml"),
+        ("sample", "wearables", "-o", "L/w.csv"),
     ):
-        assert "lies in the ledger" in shoal(*arguments, status=2).err
+        assert "lies in the ledger" in shoal(*arguments, status=2).err, arguments
     assert verify_ledger(ledger)[0] == 3
+    assert not (tmp_path / "M").exists()
+
+
+def test_a_file_of_the_name_alone_makes_no_ledger(folder):
+    Path("ledger.json").write_text('{"balance": 3}')
+    write_text("out.csv", "")
+    assert Path("out.csv").exists()
 
 
 def test_no_ledger_begins_in_another(ledger):

@@ -12,13 +12,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from shoal.connectors.location import LEDGER
 from shoal.data.certificate import Certificate
 from shoal.data.regular_files import file_sha256, sync
 from shoal.errors import InputError, LedgerError
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
-GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
+GENESIS, POLICY, HIERARCHIES = LEDGER, "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
 COUNTERFEITS = "counterfeits.csv"  # how many rows of each class are invented
 SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it speaks for itself
