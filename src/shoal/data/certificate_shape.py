@@ -305,6 +305,7 @@ OPTIONAL: dict[str, Rule] = {
     "linked": record({"keys": TEXT, "audited": TEXT, "exposed": many(OBJECT)}),
     "panel": record({"mode": one_of("lockstep", "together", "carried"), **PANEL}),
 }
+RETURNING = {"returning_people": WHOLE, "came_again": WHOLE}
 OF_VERB: dict[str, dict[str, Rule]] = {
     "publish": {"faults": record({"uncovered": WHOLE, "changed": WHOLE}, others=WHOLE)},
     "stream": {"stream": OBJECT, "measured": one_of("whole", BY_RELEASE)},
@@ -312,10 +313,7 @@ OF_VERB: dict[str, dict[str, Rule]] = {
         "covers": one_of("increment", "table"),
         "guards": one_of("cells", "signatures", "company"),
         "history": record({"holds": FLAG, "allowed": FLAG, "findings": many(OBJECT)}),
-        "ledger": record(
-            {"release": WHOLE, "previous": SHA256},
-            dict.fromkeys(("returning_people", "came_again"), WHOLE),
-        ),
+        "ledger": record({"release": WHOLE, "previous": SHA256}, RETURNING),
     },
     "fuse": {"fusion": OBJECT},
     "audit": {},
@@ -344,6 +342,8 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool, is_linked: bool)
     """
     required = {**OF_ALL, **OF_VERB[verb]}
     required |= {"method": NOTHING, "seed": NOTHING} if verb == "audit" else MADE
+    if verb == "republish":  # an audit goes by the 'm' of signatures
+        required["method"] = record({"name": TEXT}, {"parameters": record({}, {"m": WHOLE})})
     required["records"] = _records(verb, is_earlier)
     required["subjects"] = nullable(WHOLE) if by_release else WHOLE
     required["promises"] = many(_promise(by_release or is_earlier))

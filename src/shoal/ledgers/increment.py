@@ -72,6 +72,22 @@ class Terms:
             said = f"{first}. The ledger keeps its policy: {way_out}"
             raise InputError(RowsFinding(said, getattr(first, "rows", ())), others) from None
 
+    def check_plain_columns(self, names: list[str], deferred: DeferredRecords) -> None:
+        """Raises InputError where columns that the policy publishes unnamed come or go: no table
+        could hold all of a ledger's releases.
+        """
+        is_plain, releases = self.policy.model.other == "plain", self.ledger.releases()
+        earlier = deferred.frame
+        if is_plain and earlier is None and releases:
+            earlier = files.read_as(self.ledger.folder(releases[-1]) / DATA).frame
+        if is_plain and earlier is not None:
+            InputError.raise_for(
+                f"column '{name}': is published by 'other: plain', and either the increment or the"
+                " ledger's earlier records lack it; give every increment the same columns"
+                for name in sorted({*earlier.columns} ^ {*names})
+                if name not in self.policy.model.attributes
+            )
+
     def beside_the_table(self) -> "Terms":
         """The terms of the next release; of an increment, with the values of what it joins."""
         ledger = self.ledger
@@ -175,6 +191,13 @@ class CandidateRecords:
         order = self.table.frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
         return self.take(order.to_numpy())
 
+    def lent_to_the_deleted(self, frame: pl.DataFrame, terms: Terms) -> Table:
+        """An increment in which whoever leaves, and needs no values, has those of before."""
+        before = self.table.frame.filter(pl.Series(self.rows < 0)).head(1)
+        leaves = (operations_of(frame, terms) == DELETE) & bool(before.height)
+        places = np.where(leaves, frame.height, np.arange(frame.height))
+        return Table(pl.concat([frame, before])[places])
+
     def identities(self) -> Identities:
         """Who stands behind each record."""
         changed = self.changed if self.changed.any() else None
@@ -223,23 +246,6 @@ def collect_candidates(
         return candidates
     # methods see the records by content, which hides the input's order
     return candidates.ordered_by([name for name in frame.columns if name != subject])
-
-
-def check_plain_columns(names: list[str], deferred: DeferredRecords, terms: Terms) -> None:
-    """Raises InputError where columns that the policy publishes unnamed come or go: no table could
-    hold all of a ledger's releases.
-    """
-    ledger, model = terms.ledger, terms.policy.model
-    earlier, releases = deferred.frame, ledger.releases()
-    if model.other == "plain" and earlier is None and releases:
-        earlier = files.read_as(ledger.folder(releases[-1]) / DATA).frame
-    if model.other == "plain" and earlier is not None:
-        differing = sorted(({*earlier.columns} ^ {*names}) - {*model.attributes})
-        InputError.raise_for(
-            f"column '{name}': is published by 'other: plain', and either the increment or the"
-            " ledger's earlier records lack it; give every increment the same columns"
-            for name in differing
-        )
 
 
 def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
@@ -375,22 +381,6 @@ def _after(
     numbers = np.array([number[name] for name in names], dtype=np.int64)
     updated = replace(newer, records=numbers, changed=numbers >= 0)
     return CandidateRecords.joined([before.only(stays), updated])
-
-
-def with_values_of_the_deleted(
-    frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms
-) -> pl.DataFrame:
-    """The increment; whoever leaves, and needs no values, with those of an accepted record."""
-    published = _published(frame.columns, terms).table.frame
-    accepted = pl.concat([published, deferred.frame_like(frame)])
-    leaves = pl.Series(operations_of(frame, terms) == DELETE)
-    if not (leaves.any() and accepted.height):
-        return frame
-    values = zip(frame.columns, accepted.row(0), strict=True)
-    return frame.with_columns(
-        pl.when(leaves).then(pl.lit(value, pl.String)).otherwise(pl.col(name)).alias(name)
-        for name, value in values
-    )
 
 
 # People, by keyed tokens and never by name.

@@ -34,15 +34,7 @@ from shoal.data.truth import Truth, faults
 from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
 from shoal.ledgers import planned_release
-from shoal.ledgers.increment import (
-    NO_ROOM,
-    CandidateRecords,
-    Terms,
-    check_plain_columns,
-    collect_candidates,
-    people_of,
-    with_values_of_the_deleted,
-)
+from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates, people_of
 from shoal.ledgers.planned_release import PlannedRelease
 from shoal.ledgers.returning import plan_returning, refuse_panel
 from shoal.policy.binding.table import BoundTable, bound_table
@@ -59,7 +51,7 @@ def plan(
     deferred = DeferredRecords.of(terms.ledger)
     arrivals = deferred.arrivals_with(frame.height)
     progress("checking the data against the policy")
-    check_plain_columns(frame.columns, deferred, terms)
+    terms.check_plain_columns(frame.columns, deferred)
     named = people_of(frame, deferred, terms)
     if terms.returns_people:
         planned, waiting = plan_returning(frame, deferred, terms, progress)
@@ -75,7 +67,7 @@ def plan(
                 planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
         except InputError:
             # candidates have an order of their own; whoever corrects them needs the increment's
-            terms.bound(Table(with_values_of_the_deleted(frame, deferred, terms)))
+            terms.bound(candidates.lent_to_the_deleted(frame, terms))
             raise
     if terms.is_priced:
         waiting = waiting.after(terms.method.deadline, arrivals)

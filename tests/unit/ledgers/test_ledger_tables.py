@@ -210,7 +210,7 @@ def test_a_ledger_that_has_releases_writes_them_all_into_a_new_table():
 
 def test_releases_with_several_sets_of_columns_fit_no_table_and_begin_none(monkeypatch):
     """As a ledger of an earlier version may have."""
-    monkeypatch.setattr("shoal.ledgers.next_release.check_plain_columns", lambda *_: None)
+    monkeypatch.setattr("shoal.ledgers.increment.Terms.check_plain_columns", lambda *_: None)
     plain = Policy.from_dict({**POLICY, "other": "plain"})
     for seed, frame in enumerate([wearers(N, 1), wearers(N, 2).with_columns(more=pl.lit("z"))]):
         append(Path("L").absolute(), frame, plain)
@@ -530,7 +530,7 @@ def test_a_table_of_somebody_else_is_refused(shoal):
 
 
 def test_a_release_with_other_columns_is_refused_before_anything_is_written(monkeypatch):
-    monkeypatch.setattr("shoal.ledgers.next_release.check_plain_columns", lambda *_: None)
+    monkeypatch.setattr("shoal.ledgers.increment.Terms.check_plain_columns", lambda *_: None)
     plain = Policy.from_dict({**POLICY, "other": "plain"})
     place = Path("L").absolute()
     append(place, wearers(N, 1), plain, output=OUT)

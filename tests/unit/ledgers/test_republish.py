@@ -224,7 +224,7 @@ def test_columns_that_are_published_unnamed_are_the_same_in_every_increment(tmp_
 
 
 def test_an_earlier_ledger_of_several_sets_of_columns_is_exported_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.ledgers.next_release.check_plain_columns", lambda *_: None)
+    monkeypatch.setattr("shoal.ledgers.increment.Terms.check_plain_columns", lambda *_: None)
     asked = Policy.from_dict(POLICY | {"other": "plain"})
     for number, name in enumerate(("one", "two")):
         append(tmp_path / "L", wearers(20, number).with_columns(pl.lit("x").alias(name)), asked)

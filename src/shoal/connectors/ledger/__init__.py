@@ -27,9 +27,7 @@ however long the ledger is. `verify` checks every byte.
 import hashlib
 import json
 import os
-import re
 import secrets
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -62,8 +60,6 @@ MOST_TRIES = 1000
 REMEDY = (
     "free some space or check the permissions, then run it again: no increment is published twice"
 )
-
-_STEP_FOLDER = re.compile("[0-9]{6,}")
 
 
 @dataclass
@@ -123,9 +119,7 @@ class Ledger(layout.Chain):
         return super().last_step() if self._last is None else self._last
 
     def step_for(self, digest: str) -> layout.LedgerStep | None:
-        """The step that this increment led to, None if it is new; LedgerError where it or its
-        release is lost or was changed.
-        """
+        """The step that this increment led to, None if it is new; LedgerError if it was changed."""
         note = self.note(digest)
         if not note.exists():
             return None
@@ -314,23 +308,12 @@ class Ledger(layout.Chain):
 
     def _sweep(self) -> layout.LedgerStep:
         """Remove drafts and an uncommitted last step; finish and return the last committed one."""
-        names = {folder: layout.names_in(folder) for folder in (self.path, self.private)}
-        drafts = [
-            folder / name for folder in names for name in names[folder] if layout.is_draft(name)
-        ]
-        outputs.sweep(self.path.parent)  # from before the ledger's folder was there
-        for path in drafts:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-        steps = (int(name) for name in names[self.private] if _STEP_FOLDER.fullmatch(name))
-        last = max(steps, default=0)
+        for folder in (self.path.parent, self.path, self.private):
+            if folder.is_dir():
+                outputs.sweep(folder)
+        last = max(self.steps(), default=0)
         if last and not self.is_committed(last):
-            # renamed first: half a folder must not look like a step
-            removed = self.private / f".{last:06d}{layout.DRAFT}"
-            os.rename(self.step_folder(last), removed)
-            shutil.rmtree(removed)
+            outputs.remove_folder(self.step_folder(last))
             return self.last_step()
         if not last:
             return self.last_step()
@@ -381,7 +364,7 @@ class Ledger(layout.Chain):
             )
         made = absent_folders(self.private)
         try:
-            if not self.exists and self._holds_other_things():
+            if not self.exists and verify.strangers_in_private(self):
                 raise InputError(
                     f"ledger '{self.path}': its private part would be '{self.private}', which holds"
                     " other things; name another ledger, or move that folder away"
@@ -401,14 +384,6 @@ class Ledger(layout.Chain):
                 " that has begun, or name a new folder where you may write"
             ) from None
 
-    def _holds_other_things(self) -> bool:
-        """Whether the folder of the private part holds what no append leaves there that is killed:
-        a key without a lock, for one.
-        """
-        names = layout.names_in(self.private)
-        is_ours = layout.LOCK in names or bool(self.steps()) or not names & {*layout.UNTIL_BEGUN}
-        return not is_ours or bool(verify.strangers_in_private(self))
-
     @contextmanager
     def appends_held_off(self) -> Iterator[None]:
         """No append is half-way meanwhile, where the lock can be had."""
@@ -424,7 +399,7 @@ class Ledger(layout.Chain):
         if self.exists or self.steps():
             return
         with suppress(OSError):
-            for name in layout.UNTIL_BEGUN:
+            for name in (layout.KEY, layout.TABLE):
                 (self.private / name).unlink(missing_ok=True)
             (self.private / layout.LOCK).unlink(missing_ok=True)
             self.private.rmdir()  # only if it holds nothing else

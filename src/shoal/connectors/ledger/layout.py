@@ -25,7 +25,6 @@ COUNTERFEITS = "counterfeits.csv"  # how many rows of each class are invented
 SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it speaks for itself
 STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
 TABLE = "table.json"
-UNTIL_BEGUN = KEY, TABLE  # what the private part holds before its first step, beside its lock
 RUN = "run.bin"
 """Sorted tokens of people's names and bare names, 64 bits each."""
 RELEASE_NAME, STEP_NAME = "{:04d}", "{:06d}"

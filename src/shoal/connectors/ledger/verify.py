@@ -38,8 +38,7 @@ def is_whole_at_end(chain: layout.Chain) -> bool:
         and _has_exactly(chain.private, layout.STEP_NAME, step.number)
         and layout.sha256_of_names(layout.names_in(chain.private / layout.INPUTS)) == step.inputs
         and layout.sha256_of(chain.predecessor(step.releases + 1)) == step.head
-        and not _changed_files(chain, step, step.files)
-        and not _added_files(chain, step)
+        and not _file_findings(chain, step, step.files)
         and (step.number < 2 or step.previous == layout.sha256_of(chain.step_before(step.number)))
         and (not step.releases or _is_whole_release(chain, step.releases))
     )
@@ -99,24 +98,24 @@ def _added(chain: layout.Chain) -> list[str]:
     policy_files = layout.mapping_in(layout.read_json(chain.genesis) or {}, "files")
     published = {
         layout.GENESIS,
+        *policy_files,
         *(name.split("/")[0] for name in policy_files),
         *map(layout.RELEASE_NAME.format, chain.releases()),
     }
-    hierarchies = {
-        f"{layout.HIERARCHIES}/{name}" for name in layout.names_in(chain.path / layout.HIERARCHIES)
-    }
-    added = {name for name in layout.names_in(chain.path) - published if not layout.is_draft(name)}
-    strangers = [(name, "ledger") for name in added | (hierarchies - {*policy_files})]
+    there, below = layout.names_in(chain.path), layout.names_in(chain.path / layout.HIERARCHIES)
+    there |= {f"{layout.HIERARCHIES}/{name}" for name in below}
+    strangers = [(name, "ledger") for name in there - published if not layout.is_draft(name)]
     strangers += [(name, "private part") for name in strangers_in_private(chain)]
     return [f"{name}: is not part of the {whole}" for name, whole in sorted(strangers)]
 
 
 def strangers_in_private(chain: layout.Chain) -> set[str]:
     """What is in the folder of the private part and belongs to no ledger."""
-    steps = map(layout.STEP_NAME.format, chain.steps())
-    own = {layout.KEY, layout.LOCK, layout.INPUTS, layout.TABLE, *steps}
-    names = layout.names_in(chain.private) - own
-    return {name for name in names if not layout.is_draft(name)}
+    names = layout.names_in(chain.private)
+    own = {layout.LOCK, layout.INPUTS, *map(layout.STEP_NAME.format, chain.steps())}
+    if names & own:  # else a key is not ours
+        own |= {layout.KEY, layout.TABLE}
+    return {name for name in names - own if not layout.is_draft(name)}
 
 
 def _last_readable(chain: layout.Chain) -> layout.LedgerStep:
@@ -248,7 +247,7 @@ def _step_findings(
         for file in step.files
         if (keeps_run if file == layout.RUN else is_last or file not in step.transient_files)
     ]
-    findings += _changed_files(chain, step, kept) + _added_files(chain, step)
+    findings += _file_findings(chain, step, kept)
     if step.release is not None:
         stated = layout.sha256_of(chain.folder(step.release) / layout.CERTIFICATE)
         if stated not in (step.head, ""):
@@ -263,19 +262,17 @@ def _key_findings(chain: layout.Chain, step: layout.LedgerStep) -> list[str]:
     return [LOST_KEY] if is_lost else []
 
 
-def _changed_files(chain: layout.Chain, step: layout.LedgerStep, names: Iterable[str]) -> list[str]:
+def _file_findings(chain: layout.Chain, step: layout.LedgerStep, names: Iterable[str]) -> list[str]:
+    """Which of these files of a step are not as it names them, and which it doesn't name."""
     folder = chain.step_folder(step.number)
-    return [
+    findings = [
         changed(step.number, name)
         for name in names
         if layout.sha256_of(folder / name) != step.files.get(name)
     ]
-
-
-def _added_files(chain: layout.Chain, step: layout.LedgerStep) -> list[str]:
-    there = layout.names_in(chain.step_folder(step.number))
-    added = sorted(there - {*step.files, layout.STATE, layout.MARK})
-    return [f"private step {step.number:06d}: {name} is not part of it" for name in added]
+    added = sorted(layout.names_in(folder) - {*step.files, layout.STATE, layout.MARK})
+    where = f"private step {step.number:06d}"
+    return findings + [f"{where}: {name} is not part of it" for name in added]
 
 
 # Numbers in order
