@@ -127,14 +127,13 @@ def republish(
 
     Otherwise nothing is written.
     """
-    from shoal.auditor.ledger.release_view import check_outside
     from shoal.connectors import metrics
     from shoal.connectors.ledger import Ledger
     from shoal.ledgers.republish import republish_file, with_its_method
 
-    check_outside(asked.ledger, report)
-    signer = opened(sign)
     ledger, quiet = Ledger(asked.ledger), watched.quiet
+    InputError.raise_for(ledger.around(report))
+    signer = opened(sign)
     with_method = partial(with_its_method, ledger=ledger, explicit=False)
     policy = asked.overrides.policy(asked.policy, "republish", with_method)
     inputs = [asked.increment, *policy.files]

@@ -92,21 +92,14 @@ def in_ledgers(*written: object) -> Iterator[str]:
             continue
         folders = [file.resolve(), *file.resolve().parents]
         # of which any may be the private part of the ledger beside it
-        beside = [folder.parent / folder.name.removesuffix(".private") for folder in folders]
-        if any(map(_is_ledger, (*folders, *beside))):
+        folders += [folder.parent / folder.name.removesuffix(".private") for folder in folders]
+        beginnings = [folder / LEDGER for folder in folders if os.access(folder / LEDGER, os.R_OK)]
+        # others' files may have that name
+        if any(one.is_file() and b'"shoal.ledger/' in _head(one) for one in beginnings):
             yield (
                 f"output '{name}': is or lies in the ledger or its private part, which hold nothing"
                 " else; name another folder, or take a copy of the release there first"
             )
-
-
-def _is_ledger(folder: Path) -> bool:
-    """Whether a ledger begins in it; others' files may have that name."""
-    try:
-        beginning = folder / LEDGER
-        return beginning.is_file() and b'"shoal.ledger/' in _head(beginning)
-    except OSError:
-        return False
 
 
 def second_output(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> str:
@@ -348,8 +341,7 @@ def draft_beside(
     """A new file or folder, its owner's alone until it takes its place; else it is deleted at the
     end. What dead writers left in that folder, of any output, is deleted first.
 
-    output: the target in messages. Raises InputError where nothing can be made there, with the
-    remedy.
+    output: the target in messages. Raises InputError where nothing can be made there.
     """
     with suppress(OSError):  # a folder that may be written to, but not listed
         sweep(target.parent)

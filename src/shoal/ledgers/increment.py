@@ -73,9 +73,7 @@ class Terms:
             raise InputError(RowsFinding(said, getattr(first, "rows", ())), others) from None
 
     def check_plain_columns(self, names: list[str], deferred: DeferredRecords) -> None:
-        """Raises InputError where columns that the policy publishes unnamed come or go: no table
-        could hold all of a ledger's releases.
-        """
+        """Raises InputError where columns that the policy publishes unnamed come or go."""
         is_plain, releases = self.policy.model.other == "plain", self.ledger.releases()
         earlier = deferred.frame
         if is_plain and earlier is None and releases:
@@ -141,14 +139,10 @@ class CandidateRecords:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """All records of these parts, one part after the other."""
-        return replace(
-            parts[0],
-            table=Table(pl.concat([part.table.frame for part in parts])),
-            records=np.concatenate([part.records for part in parts]),
-            rows=np.concatenate([part.rows for part in parts]),
-            changed=np.concatenate([part.changed for part in parts]),
-            waited=np.concatenate([part.waited for part in parts]),
-        )
+        names = "records", "rows", "changed", "waited"
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        table = Table(pl.concat([part.table.frame for part in parts]))
+        return replace(parts[0], table=table, **arrays)
 
     @property
     def subjects(self) -> np.ndarray | None:

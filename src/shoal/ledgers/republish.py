@@ -14,7 +14,7 @@ from typing import Any, Generic, cast
 
 import polars as pl
 
-from shoal.auditor.ledger.release_view import check_outside, disagreements
+from shoal.auditor.ledger.release_view import disagreements
 from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files, outputs
@@ -342,7 +342,7 @@ def check_table(output: str | None, ledger: Ledger, increment: str | files.Sourc
             " takes its releases, too"
         )
     if place.address.kind == SQLITE:
-        check_outside(ledger.path, place.address.location)
+        InputError.raise_for(ledger.around(place.address.location))
     if isinstance(increment, str):
         outputs.check_not_read(output, increment, [])
 

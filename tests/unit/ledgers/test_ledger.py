@@ -149,7 +149,7 @@ def test_reordered_releases_are_named(ledger):
     assert is_said("release 0002: is out of order", ledger)
 
 
-@pytest.mark.parametrize("name", ["00002", "extra.txt", "0009", "notes/0001"])
+@pytest.mark.parametrize("name", ["00002", "extra.txt", "0009", "notes/0001", ".a.part"])
 def test_whatever_is_added_beside_the_releases_is_named(ledger, name):
     for folder, whole in ((ledger, "ledger"), (ledger.with_name("L.private"), "private part")):
         place, added = folder / name, folder / Path(name).parts[0]

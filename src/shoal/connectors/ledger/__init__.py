@@ -95,6 +95,10 @@ class Ledger(layout.Chain):
                 f" {ANOTHER_LEDGER}"
             )
 
+    def around(self, output: str | Path | None) -> Iterator[str]:
+        """A finding where an output would lie in this ledger, which may not have begun."""
+        return outputs.misplaced("ledger", [self.path, self.private], output)
+
     def begin(self, policy_files: layout.PolicyFiles) -> None:
         """Begin the ledger under these policy files, as a whole or not at all."""
         self.check_can_begin()
@@ -312,14 +316,13 @@ class Ledger(layout.Chain):
             if folder.is_dir():
                 outputs.sweep(folder)
         last = max(self.steps(), default=0)
-        if last and not self.is_committed(last):
+        if last and self.is_committed(last):
+            step = self.step(last)
+            self._finish(step)
+            return step
+        if last:
             outputs.remove_folder(self.step_folder(last))
-            return self.last_step()
-        if not last:
-            return self.last_step()
-        step = self.step(last)
-        self._finish(step)
-        return step
+        return self.last_step()
 
     # The lock
 

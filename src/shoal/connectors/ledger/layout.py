@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -147,11 +148,10 @@ class Chain:
         """The certificate of a release; raises LedgerError where it can't be read."""
         try:
             return Certificate.load(self.folder(release) / CERTIFICATE)
-        except InputError as unreadable:
+        except InputError:
             raise LedgerError(
                 f"ledger '{self.path}': release {release:04d}: its certificate is missing or"
-                " damaged; restore it from a copy",
-                unreadable.said,
+                " damaged; restore it from a copy"
             ) from None
 
     def step(self, number: int) -> LedgerStep:
@@ -288,15 +288,13 @@ def _numbers(folder: Path, form: str) -> list[int]:
 # Drafts: files and folders that are written beside their place and moved into it whole.
 
 
-DRAFT = ".part"
-
-
 def is_draft(name: str) -> bool:
-    return name.startswith(".") and name.endswith(DRAFT)
+    """Whether it is one, or a step that an append began to remove."""
+    return re.fullmatch(r"\.(.+\.[0-9a-f]{16}|[0-9]{6,})\.part", name, re.DOTALL) is not None
 
 
 def draft_of(parent: Path, name: str) -> Path:
-    return parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
+    return parent / f".{name}.{secrets.token_hex(8)}.part"
 
 
 def write_once(path: Path, content: bytes, private: Path) -> None:
