@@ -788,7 +788,7 @@ def test_a_private_part_that_others_could_read_is_closed(tmp_path):
     assert (tmp_path / "L.private").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("names", [["originals.csv"], ["key"], ["key", "lock", "notes/1"]])
+@pytest.mark.parametrize("names", [["a.csv"], ["key", "inputs/1"], ["key", "lock", "notes/1"]])
 def test_a_folder_with_other_things_is_no_private_part(tmp_path, names):
     """It was closed to others and taken, and whatever verified the ledger found it damaged."""
     private = tmp_path / "L.private"

@@ -112,9 +112,9 @@ def _added(chain: layout.Chain) -> list[str]:
 def strangers_in_private(chain: layout.Chain) -> set[str]:
     """What is in the folder of the private part and belongs to no ledger."""
     names = layout.names_in(chain.private)
-    own = {layout.LOCK, layout.INPUTS, *map(layout.STEP_NAME.format, chain.steps())}
+    own = {layout.LOCK, *map(layout.STEP_NAME.format, chain.steps())}
     if names & own:  # else a key is not ours
-        own |= {layout.KEY, layout.TABLE}
+        own |= {layout.KEY, layout.INPUTS, layout.TABLE}
     return {name for name in names - own if not layout.is_draft(name)}
 
 
