@@ -361,7 +361,6 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
     """Audits a whole ledger, and tries attacks on its newest release; the exit status."""
     from shoal.attacks.run.attack import audit_ledger
     from shoal.auditor.ledger.history import write_audit
-    from shoal.auditor.ledger.release_view import check_outside
     from shoal.connectors.location import Location
 
     ledger, output, report = asked.ledger, asked.output, run.report
@@ -371,7 +370,6 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
             "RELEASED: is the table in a database that the ledger writes, beside --ledger; leave it"
             " out"
         )
-    check_outside(ledger, report, output)
     options.check_outputs(output, report=report, inputs=[], replace=asked.replace)
     with shown(run.quiet) as progress:
         result = audit_ledger(

@@ -127,14 +127,13 @@ def republish(
 
     Otherwise nothing is written.
     """
-    from shoal.auditor.ledger.release_view import check_outside
     from shoal.connectors import metrics
     from shoal.connectors.ledger import Ledger
     from shoal.ledgers.republish import republish_file, with_its_method
 
-    check_outside(asked.ledger, report)
-    signer = opened(sign)
     ledger, quiet = Ledger(asked.ledger), watched.quiet
+    InputError.raise_for(ledger.around(report))
+    signer = opened(sign)
     with_method = partial(with_its_method, ledger=ledger, explicit=False)
     policy = asked.overrides.policy(asked.policy, "republish", with_method)
     inputs = [asked.increment, *policy.files]
@@ -189,8 +188,9 @@ def republish(
         say(f"shoal: {what} in the ledger and not in the table: written there, too")
     if done.repeated:
         known = "was accepted" if done.release is None else f"is release {done.release:04d}"
-        rest = "" if done.caught_up else "; nothing was done"
-        say(f"shoal: this increment {known} already{rest}")
+        is_signed = signer is not None and done.release is not None
+        did = "its signature was written" if is_signed else "nothing was done"
+        say(f"shoal: this increment {known} already{'' if done.caught_up else f'; {did}'}")
     elif done.release is None:
         say(f"shoal: no new release: {_waiting(done.waiting)}")
         for reason in done.reasons:

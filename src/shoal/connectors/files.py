@@ -177,6 +177,7 @@ def check_writable(path: str, replace: bool = True) -> None:
             " name a file"
         )
     place.refuse_unknown_scheme("output", "written to")
+    InputError.raise_for(outputs.in_ledgers(path))
     target = _target_of(path)
     if (
         path.endswith("/")

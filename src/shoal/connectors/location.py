@@ -32,6 +32,8 @@ MANIFEST = "_shoal.json"
 """The certificate of a released folder, in the folder."""
 OF_TABLES = "certificate.json"
 """The certificate in a folder of linked tables."""
+LEDGER = "ledger.json"
+"""What a ledger begins with, in its folder."""
 CERTIFICATE = ".certificate.json"
 STEPS = PARQUET
 """Ends the name of a stream's folder, whose files are committed by its checkpoint."""

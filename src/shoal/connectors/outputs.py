@@ -20,7 +20,7 @@ from typing import IO, cast
 
 from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import Dialect
-from shoal.connectors.location import SQLITE, Location, parse_address
+from shoal.connectors.location import LEDGER, OF_TABLES, SQLITE, Location, parse_address
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.numbers import PLAIN, Notation
 from shoal.data.recoding import sensitive_path
@@ -79,6 +79,26 @@ def misplaced(what: str, places: Iterable[str | Path], *written: object) -> Iter
             yield (
                 f"output '{name}': is or lies in the {what}, which holds nothing else; name another"
                 " folder"
+            )
+
+
+def in_ledgers(*written: object) -> Iterator[str]:
+    """A finding for each file that would lie in a ledger or its private part; but the signature of
+    a certificate lies beside it there, too.
+    """
+    for name in written:
+        file = None if name is None else Location(name).file
+        if file is None or (file.name == f"{OF_TABLES}.sig" and file.with_suffix("").is_file()):
+            continue
+        folders = [file.resolve(), *file.resolve().parents]
+        # of which any may be the private part of the ledger beside it
+        folders += [folder.parent / folder.name.removesuffix(".private") for folder in folders]
+        beginnings = [folder / LEDGER for folder in folders if os.access(folder / LEDGER, os.R_OK)]
+        # others' files may have that name
+        if any(one.is_file() and b'"shoal.ledger/' in _head(one) for one in beginnings):
+            yield (
+                f"output '{name}': is or lies in the ledger or its private part, which hold nothing"
+                " else; name another folder, or take a copy of the release there first"
             )
 
 
@@ -315,7 +335,9 @@ _DRAFT = re.compile(rf"\..+\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part", re.DOTALL)
 
 
 @contextmanager
-def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator[Path]:
+def draft_beside(
+    target: Path, output: str, is_folder: bool = False, remedy: str = "name another place"
+) -> Iterator[Path]:
     """A new file or folder, its owner's alone until it takes its place; else it is deleted at the
     end. What dead writers left in that folder, of any output, is deleted first.
 
@@ -328,7 +350,7 @@ def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator
         # a fresh name that nobody could have prepared; who is stopped after its making deletes it
         draft = _draft_name(target)
         try:
-            lock = _made_and_locked(draft, output, is_folder)
+            lock = _made_and_locked(draft, output, is_folder, remedy)
             if lock is not None:
                 yield draft
         finally:
@@ -356,11 +378,11 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(dead)
 
 
-def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:
+def _made_and_locked(draft: Path, output: str, is_folder: bool, remedy: str) -> int | None:
     """Makes a draft; the descriptor whose lock says that its writer lives, None where another run
     has swept the draft away before it was locked.
     """
-    with os_errors_as_input_errors(f"output '{output}'", "name another place", "writing"):
+    with os_errors_as_input_errors(f"output '{output}'", remedy, "writing"):
         if is_folder:
             draft.mkdir(mode=0o700)
             with suppress(FileNotFoundError):

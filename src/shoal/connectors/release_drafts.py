@@ -251,6 +251,7 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
 
 def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> None:
     """Raises InputError where a folder can't take this name. replace: as in `folder_draft`."""
+    InputError.raise_for(outputs.in_ledgers(output_path))
     target, where = Path(output_path), f"output '{output_path}'"
     if target.exists() and not target.is_dir():
         raise InputError(f"{where}: is a file; name a new folder")

@@ -305,6 +305,7 @@ OPTIONAL: dict[str, Rule] = {
     "linked": record({"keys": TEXT, "audited": TEXT, "exposed": many(OBJECT)}),
     "panel": record({"mode": one_of("lockstep", "together", "carried"), **PANEL}),
 }
+RETURNING = {"returning_people": WHOLE, "came_again": WHOLE}
 OF_VERB: dict[str, dict[str, Rule]] = {
     "publish": {"faults": record({"uncovered": WHOLE, "changed": WHOLE}, others=WHOLE)},
     "stream": {"stream": OBJECT, "measured": one_of("whole", BY_RELEASE)},
@@ -312,13 +313,15 @@ OF_VERB: dict[str, dict[str, Rule]] = {
         "covers": one_of("increment", "table"),
         "guards": one_of("cells", "signatures", "company"),
         "history": record({"holds": FLAG, "allowed": FLAG, "findings": many(OBJECT)}),
-        "ledger": record({"release": WHOLE, "previous": SHA256}),
+        "ledger": record({"release": WHOLE, "previous": SHA256}, RETURNING),
+        # an audit of signatures goes by m
+        "method": record({"name": TEXT}, {"parameters": record({}, {"m": WHOLE})}),
     },
     "fuse": {"fusion": OBJECT},
     "audit": {},
 }
-OWN = {key for keys in OF_VERB.values() for key in keys} - {"faults"}
-MADE = {"method": record({"name": TEXT}), "seed": WHOLE}
+OWN = {key for keys in OF_VERB.values() for key in keys} - {"faults", "method"}
+MADE = {"method": record({"name": TEXT}, {"parameters": OBJECT}), "seed": WHOLE}
 STREAMED = dict.fromkeys(("held", "dropped", "rejected", "waiting"), WHOLE)
 
 
@@ -339,8 +342,8 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool, is_linked: bool)
     """The rule of a whole certificate. by_release: so a stream was measured, not as a whole.
     is_linked: of several tables, each of which states its own file.
     """
-    required = {**OF_ALL, **OF_VERB[verb]}
-    required |= {"method": NOTHING, "seed": NOTHING} if verb == "audit" else MADE
+    made = {"method": NOTHING, "seed": NOTHING} if verb == "audit" else MADE
+    required = {**OF_ALL, **made, **OF_VERB[verb]}
     required["records"] = _records(verb, is_earlier)
     required["subjects"] = nullable(WHOLE) if by_release else WHOLE
     required["promises"] = many(_promise(by_release or is_earlier))

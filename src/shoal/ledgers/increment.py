@@ -72,6 +72,20 @@ class Terms:
             said = f"{first}. The ledger keeps its policy: {way_out}"
             raise InputError(RowsFinding(said, getattr(first, "rows", ())), others) from None
 
+    def check_plain_columns(self, names: list[str], deferred: DeferredRecords) -> None:
+        """Raises InputError where columns that the policy publishes unnamed come or go."""
+        is_plain, releases = self.policy.model.other == "plain", self.ledger.releases()
+        earlier = deferred.frame
+        if is_plain and earlier is None and releases:
+            earlier = files.read_as(self.ledger.folder(releases[-1]) / DATA).frame
+        if is_plain and earlier is not None:
+            InputError.raise_for(
+                f"column '{name}': is published by 'other: plain', and either the increment or the"
+                " ledger's earlier records lack it; give every increment the same columns"
+                for name in sorted({*earlier.columns} ^ {*names})
+                if name not in self.policy.model.attributes
+            )
+
     def beside_the_table(self) -> "Terms":
         """The terms of the next release; of an increment, with the values of what it joins."""
         ledger = self.ledger
@@ -125,14 +139,10 @@ class CandidateRecords:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """All records of these parts, one part after the other."""
-        return replace(
-            parts[0],
-            table=Table(pl.concat([part.table.frame for part in parts])),
-            records=np.concatenate([part.records for part in parts]),
-            rows=np.concatenate([part.rows for part in parts]),
-            changed=np.concatenate([part.changed for part in parts]),
-            waited=np.concatenate([part.waited for part in parts]),
-        )
+        names = "records", "rows", "changed", "waited"
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        table = Table(pl.concat([part.table.frame for part in parts]))
+        return replace(parts[0], table=table, **arrays)
 
     @property
     def subjects(self) -> np.ndarray | None:
@@ -174,6 +184,13 @@ class CandidateRecords:
     def ordered_by(self, columns: list[str]) -> Self:
         order = self.table.frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
         return self.take(order.to_numpy())
+
+    def lent_to_the_deleted(self, frame: pl.DataFrame, terms: Terms) -> Table:
+        """An increment in which whoever leaves, and needs no values, has those of before."""
+        before = self.table.frame.filter(pl.Series(self.rows < 0)).head(1)
+        leaves = (operations_of(frame, terms) == DELETE) & bool(before.height)
+        places = np.where(leaves, frame.height, np.arange(frame.height))
+        return Table(pl.concat([frame, before])[places])
 
     def identities(self) -> Identities:
         """Who stands behind each record."""
@@ -278,7 +295,7 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     originals = private.read_originals(ledger) if terms.method.needs == "originals" else None
     if originals is not None:
         frame, records = originals
-        return CandidateRecords.of(frame.select(columns), subject, records)
+        return CandidateRecords.of(private.in_columns(frame, columns), subject, records)
     if terms.method.needs == "originals" and ledger.releases():
         raise InputError(
             f"method '{terms.method.name}': needs the records of all earlier releases, which"

@@ -51,6 +51,7 @@ def plan(
     deferred = DeferredRecords.of(terms.ledger)
     arrivals = deferred.arrivals_with(frame.height)
     progress("checking the data against the policy")
+    terms.check_plain_columns(frame.columns, deferred)
     named = people_of(frame, deferred, terms)
     if terms.returns_people:
         planned, waiting = plan_returning(frame, deferred, terms, progress)
@@ -66,7 +67,7 @@ def plan(
                 planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
         except InputError:
             # candidates have an order of their own; whoever corrects them needs the increment's
-            terms.bound(Table(frame))
+            terms.bound(candidates.lent_to_the_deleted(frame, terms))
             raise
     if terms.is_priced:
         waiting = waiting.after(terms.method.deadline, arrivals)

@@ -14,14 +14,13 @@ from typing import Any, Generic, cast
 
 import polars as pl
 
-from shoal.auditor.ledger.release_view import check_outside, disagreements
+from shoal.auditor.ledger.release_view import disagreements
 from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files, outputs
 from shoal.connectors.database import release_tables
 from shoal.connectors.frames import Frame, FrameT, like, nan_in
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
-from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.ledger.private import REPLACED, DeferredRecords, write_private_state
 from shoal.connectors.location import SQLITE, Location, TableAddress, parse_address
 from shoal.data import person_names, regular_files
@@ -162,7 +161,7 @@ def republish_file(
             release = None if repeated is None else repeated.release
             return Republication(
                 release,
-                None if release is None else Certificate(ledger.certificate(release)),
+                None if release is None else ledger.certificate(release),
                 DeferredRecords.of(ledger).records,
                 repeated=repeated is not None,
                 reasons=("the increment is empty",) if repeated is None else (),
@@ -243,12 +242,8 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
     """
     last = max(ledger.releases(), default=0)
     default = "crp" if policy.operation is None else WITH_OPERATIONS
-    stated = mapping_in(ledger.certificate(last), "method") if last else {}
-    known: Mapping[str, Any] = {"name": default, "parameters": {}, **stated}
-    if not (isinstance(known["name"], str) and isinstance(known["parameters"], Mapping)):
-        raise LedgerError(
-            f"ledger '{ledger.path}': the certificate of its last release is damaged; restore it"
-        )
+    stated = ledger.certificate(last).get("method") if last else None
+    known: Mapping[str, Any] = {"name": default, "parameters": {}, **(stated or {})}
     policy = _for_its_promises(policy.or_method(known["name"], known["parameters"]))
     keeps_changes = known["name"] == WITH_OPERATIONS and policy.operation is not None
     if last and keeps_changes and not policy.build_method("republish").changes:
@@ -348,7 +343,7 @@ def check_table(output: str | None, ledger: Ledger, increment: str | files.Sourc
             " takes its releases, too"
         )
     if place.address.kind == SQLITE:
-        check_outside(ledger.path, place.address.location)
+        InputError.raise_for(ledger.around(place.address.location))
     if isinstance(increment, str):
         outputs.check_not_read(output, increment, [])
 

@@ -125,7 +125,7 @@ class StreamOptions(Request):
 
     def _contradictions(self, written: list[Path]) -> list[str]:
         # they need Polars, which help does without
-        from shoal.connectors.outputs import lock_of, misplaced, signature_path
+        from shoal.connectors.outputs import in_ledgers, lock_of, misplaced, signature_path
 
         taken = {*_paths_of(self.source, *self.read, str(self.checkpoint or self.source))}
         # what is written without being named
@@ -175,6 +175,7 @@ class StreamOptions(Request):
             ),
         )
         findings = [said for is_so, said in contradictions if is_so]
+        findings += in_ledgers(*written, self.checkpoint)
         if self.is_rolling:
             findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
             findings += (

@@ -173,7 +173,7 @@ def test_what_an_answer_lacks(field, value, lacks):
     ids=str,
 )
 def test_a_limit_is_kept_only_by_a_risk_of_people_that_is_known(counted, limits, within, lacks):
-    found = answers(counted, threshold={"why": "x", **limits})
+    found = answers(counted=counted, threshold={"why": "x", **limits})
     assert found.threshold()["max"]["within"] is within
     assert lacks in found.lacks("threshold")
 

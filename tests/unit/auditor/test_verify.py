@@ -518,12 +518,14 @@ def test_the_extra_is_named_where_it_is_missing(copied, key, monkeypatch, capsys
     assert "[sign]" in capsys.readouterr().err
 
 
-def test_a_signed_release_of_a_ledger_stays_part_of_it(copied, key):
+def test_a_signed_release_of_a_ledger_stays_part_of_it(copied, key, capsys):
     republish = "republish w.csv -p w.policy.yaml -q --ledger L.d"
     ledger = copied / "L.d"
     for seed, signed in (("1", ""), ("1", "--sign k.pem"), ("2", "--sign k.pem")):
         assert run(copied, f"sample wearables -n 100 --seed {seed} -o w.csv -q --replace") == 0
         assert run(copied, f"{republish} {signed}") == 0  # one that was interrupted is made up for
+    assert run(copied, f"{republish.replace('-q', '')} --sign k.pem") == 0
+    assert "is release 0002 already; its signature was written" in capsys.readouterr().err
     for release in ("0001", "0002"):
         proof = ledger / release / "certificate.json"
         checks = library.verify(ledger / release / "data.csv", proof, trust=[copied / "k.pub.pem"])

@@ -19,6 +19,7 @@ import pytest
 from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.release_view import verify_ledger
+from shoal.connectors.files import write_text
 from shoal.connectors.ledger import Ledger, layout, verify
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.republish import republish, republish_file
@@ -139,7 +140,7 @@ def test_reordered_releases_are_named(ledger):
     assert is_said("release 0002: is out of order", ledger)
 
 
-@pytest.mark.parametrize("name", ["00002", "extra.txt", "0009", "notes/0001"])
+@pytest.mark.parametrize("name", ["00002", "extra.txt", "0009", "notes/0001", ".a.part"])
 def test_whatever_is_added_beside_the_releases_is_named(ledger, name):
     for folder, whole in ((ledger, "ledger"), (ledger.with_name("L.private"), "private part")):
         place, added = folder / name, folder / Path(name).parts[0]
@@ -210,6 +211,50 @@ def test_a_certificate_that_can_not_be_understood_is_damaged(ledger, change):
         assert_refused(ledger, "damaged")
 
 
+def test_a_release_that_was_changed_is_not_said_to_be_there_already(ledger):
+    """Nor signed: whoever ran the same command again signed what somebody had written there."""
+    assert append(ledger, wearers(30, 1)).repeated
+    certificate = ledger / "0001" / "certificate.json"
+    certificate.write_text(certificate.read_text().replace('"cells"', '"company"'))
+    with pytest.raises(LedgerError, match="0002: does not follow release 0001 as it is"):
+        append(ledger, wearers(30, 1))
+
+
+STRANGE = {
+    **{f"method {value!r}": {"method": value} for value in ("x", 5, [], None)},
+    "no parameters": {"method": {"name": "m-invariance", "parameters": "x"}},
+    **{
+        f"m {type(m).__name__}": {"method": {"name": "it", "parameters": {"m": m}}}
+        for m in ("x", -1, 1.5, True)
+    },
+    "people": {"ledger": {"returning_people": "x"}},
+    "covers": {"covers": ["table"]},
+    "panel": {"panel": 5},
+}
+
+
+@pytest.mark.parametrize("stated", STRANGE.values(), ids=STRANGE)
+def test_a_last_certificate_of_a_stranger_is_judged_before_it_is_used(ledger, shoal, stated):
+    """Nothing holds its hash where there is no private part: whatever was in it raised."""
+    state(ledger, stated)
+    assert "0003: its certificate is missing or damaged" in shoal("audit", "--ledger", ledger).err
+
+
+def test_signatures_of_more_values_than_any_number_of_rows_are_judged(ledger, shoal):
+    stated = {"method": {"name": "it", "parameters": {"m": 2**62}}}
+    state(ledger, stated | {"covers": "table", "guards": "signatures"})
+    assert "frequencies: 30 people" in shoal("audit", "--ledger", ledger, status=1).err
+
+
+def state(ledger: Path, stated: dict[str, Any]) -> None:
+    """What the last certificate says, in a copy for readers."""
+    shutil.rmtree(ledger.with_name("L.private"))
+    path = ledger / "0003" / "certificate.json"
+    content = json.loads(path.read_text())
+    within = {"ledger": content["ledger"] | stated.get("ledger", {})}
+    path.write_text(json.dumps(content | stated | within))
+
+
 @pytest.mark.parametrize("name", ["ledger.json", "policy.json"])
 def test_nothing_is_appended_under_changed_terms(ledger, name):
     text = (ledger / name).read_text()
@@ -240,6 +285,28 @@ def test_an_added_release_or_file_is_named(ledger):
     shutil.rmtree(ledger / "0004")
     (ledger / "0002" / "more.csv").write_text("a\n1\n")
     assert Ledger.at(ledger).verify() == ["release 0002: more.csv is not part of it"]
+
+
+@pytest.mark.parametrize("step", ["000001", "000003"])
+def test_a_file_that_is_added_to_a_step_is_named_and_not_read(tmp_path, step):
+    """People of a `pending.parquet` that somebody had put there were published."""
+    ledger = grown(tmp_path / "L")
+    wearers(9, 7).cast(pl.String).write_parquet(tmp_path / "L.private" / step / "pending.parquet")
+    said = f"private step {step}: pending.parquet is not part of it"
+    assert Ledger.at(ledger).verify() == [said]
+    if step == "000003":
+        with pytest.raises(LedgerError, match=said):
+            append(ledger, wearers(30, 4))
+
+
+def test_a_file_that_is_added_to_the_hierarchies_is_named(tmp_path):
+    (tmp_path / "sex.csv").write_text("f,*\nm,*\n")
+    attributes = POLICY["attributes"] | {"sex": {"role": "quasi", "hierarchy": "sex.csv"}}
+    asked = Policy.from_dict(POLICY | {"attributes": attributes}, tmp_path).with_method("crp", {})
+    ledger = grown(tmp_path / "L", 1, asked=asked)
+    assert Ledger.at(ledger).verify() == []
+    (ledger / "hierarchies" / "more.csv").write_text("")
+    assert Ledger.at(ledger).verify() == ["hierarchies/more.csv: is not part of the ledger"]
 
 
 def test_a_release_that_was_replaced_with_its_certificate_is_found(ledger, tmp_path):
@@ -684,24 +751,60 @@ def test_a_private_part_that_others_could_read_is_closed(tmp_path):
     assert (tmp_path / "L.private").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("names", [["a.csv"], ["key", "inputs/1"], ["key", "lock", "notes/1"]])
+def test_a_folder_with_other_things_is_no_private_part(tmp_path, names):
+    """It was closed to others and taken, and whatever verified the ledger found it damaged."""
+    private = tmp_path / "L.private"
+    for name in names:
+        (private / name).parent.mkdir(exist_ok=True, parents=True)
+        (private / name).write_text("mine")
+    private.chmod(0o755)
+    with pytest.raises(InputError, match=r"L\.private', which holds other things; name another"):
+        append(tmp_path / "L", wearers(30, 1))
+    assert private.stat().st_mode & 0o777 == 0o755
+    assert {path.read_text() for path in files_of(private)} == {"mine"}
+    assert not (tmp_path / "L").exists()
+
+
 def test_readers_without_the_private_part_are_pointed_to_a_copy(ledger, monkeypatch):
     monkeypatch.setattr(verify, "damage", Mock(side_effect=PermissionError(13, "denied")))
     with pytest.raises(InputError, match="a copy of the folder without its private part"):
         Ledger.at(ledger).verify()
 
 
-def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal):
-    wearers(30, 4).write_csv(tmp_path / "i.csv")
+def test_nothing_else_is_written_into_a_ledger(ledger, tmp_path, shoal, monkeypatch):
+    """By any command: whatever it left there was damage, and kept every increment out."""
+    monkeypatch.chdir(tmp_path)
+    wearers(30, 4).write_csv("i.csv")
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
-    given = (tmp_path / "i.csv", "-p", tmp_path / "p.json")
+    given, release = ("i.csv", "-p", "p.json"), ("L/0001/data.csv", "L/0001/certificate.json")
     for arguments in (
-        ("republish", *given, "--ledger", ledger, "--report", ledger / "r.html"),
-        ("audit", "--ledger", ledger, "--report", ledger / "0001" / "r.html"),
-        ("audit", "--ledger", ledger, "-o", ledger.with_name("L.private") / "found.json"),
-        ("ledger", "export", ledger, "-o", ledger / "t.csv"),
+        ("republish", *given, "--ledger", "L", "--report", "L/r.html"),
+        ("republish", *given, "--ledger", "M", "-o", "sqlite:///L/a.db?table=t"),
+        ("audit", "--ledger", "L", "--report", "L/0001/r.html"),
+        ("audit", "--ledger", "L", "-o", "L.private/found.json"),
+        ("audit", release[0], "-p", "L/policy.json", "-o", "L/0001/x.json"),
+        ("ledger", "export", "L", "-o", "L/t.csv"),
+        ("dossier", *release, "--metadata", "datapackage"),
+        ("publish", *given, "-o", "L/out.csv"),
+        ("publish", *given, "-o", "L/out/"),
+        ("publish", *given, "-o", "sqlite:///L.private/a.db?table=t"),
+        ("publish", *given, "-o", "out.csv", "--trace", "L.private/000001/t.jsonl"),
+        ("republish", *given, "--ledger", "M", "--metrics", "L/m.prom"),
+        ("stream", *given, "--method", "fads", "-o", "L/s.csv"),
+        ("stream", *given, "--method", "fads", "-o", "s.csv", "--checkpoint", "L.private/ck"),
+        ("policy", "init", "i.csv", "-o", "L/p.yaml"),
+        ("sample", "wearables", "-o", "L/w.csv"),
     ):
-        assert "lies in the ledger" in shoal(*arguments, status=2).err
+        assert "lies in the ledger" in shoal(*arguments, status=2).err, arguments
     assert verify_ledger(ledger)[0] == 3
+    assert not (tmp_path / "M").exists()
+
+
+def test_a_file_of_the_name_alone_makes_no_ledger(folder):
+    Path("ledger.json").write_text('{"balance": 3}')
+    write_text("out.csv", "")
+    assert Path("out.csv").exists()
 
 
 def test_no_ledger_begins_in_another(ledger):
@@ -746,6 +849,20 @@ def test_an_append_whose_lock_was_removed_meanwhile_appends_nothing(ledger, monk
         append(ledger, wearers(30, 5))
     assert files_of(ledger) == before
     assert Ledger.at(ledger).verify() == []
+
+
+@pytest.mark.parametrize("of", [Ledger.begin, Ledger.commit], ids=["begin", "commit"])
+def test_whoever_writes_beside_a_ledger_that_begins_leaves_it_alone(tmp_path, monkeypatch, of):
+    """Their sweep took its draft for one that a kill had left."""
+
+    def meanwhile(*arguments: Any, **named: Any) -> Any:
+        write_text(tmp_path / "out.csv", "")
+        return of(*arguments, **named)
+
+    monkeypatch.setattr(Ledger, of.__name__, meanwhile)
+    append(tmp_path / "L", wearers(30, 1))
+    assert verify_ledger(tmp_path / "L")[0] == 1
+    assert not [*tmp_path.rglob("*.part")]
 
 
 def test_the_step_of_another_run_is_not_taken_for_ones_own(ledger, monkeypatch):

@@ -173,6 +173,25 @@ def test_what_can_not_be_is_refused_and_changes_nothing(tmp_path, increment, wor
     assert Ledger.at(ledger).verify() == []
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"activity": "fly"}, r"to one that the person's class did not show: 1 \(row 2\)"),
+        ({"age": "999"}, r"attribute 'age': 1 record .* \(row 2\)"),
+    ],
+)
+def test_what_is_wrong_beside_a_deletion_is_said_and_not_the_deletion(tmp_path, wrong, words):
+    """Whoever obeyed left the deletion out, and deleted nobody."""
+    asked = policy(missing="reject")
+    append(tmp_path / "L", change(wearers(24, 1), "insert"), asked)
+    people = wearers(24, 1).cast(pl.String)
+    gone = people[3:4].with_columns(pl.all().exclude("who").shift())
+    bad = people[5:6].with_columns(**{name: pl.lit(value) for name, value in wrong.items()})
+    with pytest.raises(InputError, match=words) as refused:
+        append(tmp_path / "L", changes(delete=gone, update=bad), asked)
+    assert "row 1" not in str(refused.value.said)
+
+
 def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_deleted(
     folder, shoal
 ):

@@ -47,6 +47,14 @@ def test_a_ledger_publishes_what_was_rehearsed(tmp_path, rehearsed, mode):
     assert found.share == published / found.arrived
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_increments_may_differ_in_columns_that_nobody_needs(is_first):
+    asked = POLICY | {"other": "drop"}
+    first, second = months(2)
+    wider = (first if is_first else second).with_columns(more=pl.lit("x"))
+    assert shoal.rehearse([wider, second] if is_first else [first, wider], asked)
+
+
 def test_the_command_shows_every_setting_and_begins_nothing(folder, shoal):
     policy("together", k=3).save("p.yaml")
     for number, frame in enumerate(months()):

@@ -190,6 +190,45 @@ def test_columns_that_a_ledger_does_not_know_are_left_out_of_the_increment(tmp_p
         append(tmp_path / "M", wider)
 
 
+@pytest.mark.parametrize("method", ["crp", "k-pprp", "m-invariance", "static-2", "sticky"])
+def test_columns_that_are_dropped_come_and_go(tmp_path, method):
+    """Whoever waited in other columns kept every later increment out, with exit status 70."""
+    asked = Policy.from_dict(POLICY | {"attributes": DROPPED, "other": "drop"})
+    asked = asked.with_method(method, {})
+    more = {"more": pl.lit("x")}
+    assert append(tmp_path / "L", wearers(2, 1).with_columns(less=1), asked).waiting == 2
+    frames = [wearers(40, 2).with_columns(**more), wearers(40, 3), wearers(40, 4)]
+    for release, frame in enumerate(frames, 1):
+        assert append(tmp_path / "L", frame, asked, allow_leaks=True).release == release
+    export_table(tmp_path / "L", str(tmp_path / "t.csv"))
+    assert pl.read_csv(tmp_path / "t.csv").columns == [*wearers(1, 1).columns[1:5]]
+
+
+@pytest.mark.parametrize("first", [2, 40])
+def test_columns_that_are_published_unnamed_are_the_same_in_every_increment(tmp_path, first):
+    """Whether the first records wait or are published; an export lost what it could not show."""
+    asked = Policy.from_dict(POLICY | {"other": "plain"})
+    append(tmp_path / "L", wearers(first, 1).with_columns(ward=pl.lit("x")), asked)
+    for name, frame in (
+        ("ward", wearers(40, 2)),
+        ("more", wearers(40, 2).with_columns(ward=1, more=2)),
+    ):
+        with pytest.raises(InputError, match=f"^column '{name}': is published by 'other: plain'"):
+            append(tmp_path / "L", frame, asked)
+    turned = wearers(40, 2).with_columns(ward=pl.lit("y")).select("ward", pl.all().exclude("ward"))
+    assert append(tmp_path / "L", turned, asked).waiting == 0
+
+
+def test_an_earlier_ledger_of_several_sets_of_columns_is_exported_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.ledgers.increment.Terms.check_plain_columns", lambda *_: None)
+    asked = Policy.from_dict(POLICY | {"other": "plain"})
+    for number, name in enumerate(("one", "two")):
+        append(tmp_path / "L", wearers(20, number).with_columns(pl.lit("x").alias(name)), asked)
+    export_table(tmp_path / "L", str(tmp_path / "t.csv"))
+    shown = pl.read_csv(tmp_path / "t.csv").select("one", "two")
+    assert shown.null_count().rows() == [(20, 20)]
+
+
 def test_who_is_deleted_needs_no_values_and_raises_no_alarm(next_release, tmp_path, shoal):
     next_release(OPERATED)
     given = pl.read_csv(tmp_path / "i.csv", infer_schema=False)

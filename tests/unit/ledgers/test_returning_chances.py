@@ -3,17 +3,13 @@
 import itertools
 import math
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.auditor.ledger.history import LedgerHistory, PeopleHistory
-from shoal.connectors.ledger import Ledger
-from shoal.data.certificate import Certificate
-from shoal.policy.policy import Policy
+from shoal.auditor.ledger.history import PeopleHistory
 from thorough import LONG
 
 MOST = 20_000 if LONG else 4_000  # ways to guess that are tried
@@ -24,9 +20,16 @@ def stated(k: int, releases: int) -> float:
     history = PeopleHistory()
     for _ in range(releases):
         history.take(np.arange(k, dtype=np.uint64), np.zeros(k, dtype=np.int32))
-    nothing = cast(Ledger, None), cast(Policy, None)
-    ledger = LedgerHistory(*nothing, returning=history)
-    return ledger.at_least_once(Certificate({"risk": {"prosecutor_max": 1 / k}}))
+    return history.at_least_once()
+
+
+def test_each_release_counts_with_the_class_that_the_person_is_in_there():
+    """It was the newest release's risk for all: less than that of the first release alone."""
+    history, people = PeopleHistory(), np.arange(6, dtype=np.uint64)
+    history.take(people, np.array([0, 0, 0, 1, 1, 1]))
+    history.take(people, np.zeros(6, dtype=np.int32))
+    history.take(people[:2], np.array([0, 0]))
+    assert history.at_least_once() == pytest.approx(1 - 2 / 3 * 5 / 6 * 1 / 2)
 
 
 def plain(k: int, releases: int) -> Fraction:

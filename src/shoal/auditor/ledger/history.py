@@ -63,6 +63,16 @@ class PeopleHistory:
         self.tokens, self.classes = known, classes
         return int((np.bincount(np.searchsorted(people, tokens)) > 1).sum())
 
+    def at_least_once(self) -> float:
+        """The chance to name somebody's row in one release at least, one guess for each of those
+        that hold the person: the greatest of all people.
+        """
+        never = np.ones(len(self.tokens))
+        for labels in self.classes.T:
+            held = labels != ABSENT
+            never[held] *= 1 - 1 / np.bincount(labels[held])[labels[held]]
+        return 1 - float(never.min(initial=1))
+
     def findings(self, release: int, k: int, guards: str) -> list[release_view.HistoryFinding]:
         """What the releases so far give away together. guards: what the last one rests on."""
         atom = alike(self.classes.T, len(self.tokens))
@@ -284,16 +294,8 @@ class LedgerHistory:
 
     def with_panel(self, certificate: Certificate, panel: Mapping[str, Any]) -> Certificate:
         """The certificate with what is stated of people who come again, and their risk."""
-        risk = {**certificate["risk"], "at_least_once": self.at_least_once(certificate)}
+        risk = {**certificate["risk"], "at_least_once": self.returning.at_least_once()}
         return certificate.extended(panel=panel, risk=risk)
-
-    def at_least_once(self, certificate: Certificate) -> float:
-        """The chance to name somebody's row in one release at least, one guess for each of those
-        that hold the person.
-        """
-        alone: float = certificate["risk"]["prosecutor_max"]
-        releases = (self.returning.classes != ABSENT).sum(axis=1)  # that hold each person
-        return 1 - (1 - alone) ** int(releases.max(initial=0))
 
     def _published_twice(
         self, number: int, covers: str, identities: Identities
@@ -322,6 +324,7 @@ class LedgerHistory:
             return findings
         # how many sensitive values a class must show where signatures guard the release
         least = int((stated.get("method") or {}).get("parameters", {}).get("m", 1))
+        least = min(least, reading.frame.height + 1)  # which none can
         if guards == release_view.SIGNATURES:
             findings.append(_frequencies(number, reading, least))
         release = _release_view(number, reading, len(self.past.label))

@@ -18,10 +18,8 @@ from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.release_tables import TableState, state_of
 from shoal.connectors.ledger import CERTIFICATE, COUNTERFEITS, DATA, Ledger, TableNote, sha256_of
-from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.ledger.private import Identities
 from shoal.connectors.location import RELEASES, Location, parse_address
-from shoal.connectors.outputs import misplaced
 from shoal.data.classes import pairs_of
 from shoal.data.numbers import alike
 from shoal.data.release import Release
@@ -348,12 +346,6 @@ def unmarked(path: str | Path) -> list[str]:
     return [] if Location(path).is_table else Ledger.at(path).unmarked()
 
 
-def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
-    """Raises InputError where an output would lie in a ledger, which holds nothing else."""
-    ledger = Ledger(Path(path))
-    InputError.raise_for(misplaced("ledger", [ledger.path, ledger.private], *outputs))
-
-
 def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:
     """The whole published table as of a release, or of the last one, as text.
 
@@ -364,7 +356,6 @@ def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFram
 
 def export_table(path: str | Path, output: str, release: int | None = None) -> tuple[int, int]:
     """Writes the whole published table as of a release; its records, and the release."""
-    check_outside(path, output)
     table, number = _verified_table(path, release)
     files.write_table(table, output)
     return table.height, number
@@ -375,11 +366,11 @@ def invented_rows(path: str | Path, release: int) -> tuple[int, list[Path]]:
     they are.
     """
     ledger = Ledger.at(path)
-    stated = {
-        ledger.folder(part) / COUNTERFEITS: mapping_in(ledger.certificate(part), "counterfeits")
+    counts = {
+        ledger.folder(part) / COUNTERFEITS: stated["records"]
         for part in parts_of(ledger, release)
+        if (stated := ledger.certificate(part).get("counterfeits"))
     }
-    counts = {listed: int(found.get("records", 0)) for listed, found in stated.items()}
     return sum(counts.values()), [listed for listed, count in counts.items() if count]
 
 
@@ -406,9 +397,9 @@ def parts_of(ledger: Ledger, number: int) -> list[int]:
 
 
 def table_as_of(ledger: Ledger, number: int) -> pl.DataFrame:
-    """All published rows as of a release, as text."""
+    """All published rows as of a release, as text, in all columns that some of them have."""
     parts = [files.read_as(ledger.folder(part) / DATA).frame for part in parts_of(ledger, number)]
-    return pl.concat([part.select(parts[0].columns) for part in parts])
+    return pl.concat(parts, how="diagonal")
 
 
 # What a table in a database lacks, or holds otherwise than the ledger that writes it.

@@ -27,19 +27,18 @@ however long the ledger is. `verify` checks every byte.
 import hashlib
 import json
 import os
-import re
 import secrets
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from shoal.connectors import outputs
 from shoal.connectors.files import move_into_place, open_to_readers
 from shoal.connectors.ledger import layout, verify
 from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
@@ -58,8 +57,9 @@ from shoal.errors import ANOTHER_LEDGER, STOPS, InputError, LedgerError, os_erro
 
 KEY_BYTES = 32
 MOST_TRIES = 1000
-
-_STEP_FOLDER = re.compile("[0-9]{6,}")
+REMEDY = (
+    "free some space or check the permissions, then run it again: no increment is published twice"
+)
 
 
 @dataclass
@@ -95,25 +95,26 @@ class Ledger(layout.Chain):
                 f" {ANOTHER_LEDGER}"
             )
 
+    def around(self, output: str | Path | None) -> Iterator[str]:
+        """A finding where an output would lie in this ledger, which may not have begun."""
+        return outputs.misplaced("ledger", [self.path, self.private], output)
+
     def begin(self, policy_files: layout.PolicyFiles) -> None:
         """Begin the ledger under these policy files, as a whole or not at all."""
         self.check_can_begin()
-        draft = layout.draft_of(self.path.parent, self.path.name)
         try:
-            draft.mkdir(mode=0o700)
-            for name, content in policy_files.files.items():
-                (draft / name).parent.mkdir(exist_ok=True)
-                (draft / name).write_bytes(content)
-            (draft / layout.GENESIS).write_text(policy_files.genesis)
-            open_to_readers(draft)
-            move_into_place(draft, self.path)
+            with self._draft_beside(self.path.parent, "ledger") as draft:
+                for name, content in policy_files.files.items():
+                    (draft / name).parent.mkdir(exist_ok=True)
+                    (draft / name).write_bytes(content)
+                (draft / layout.GENESIS).write_text(policy_files.genesis)
+                open_to_readers(draft)
+                move_into_place(draft, self.path)
         except OSError as failed:
             why = failed.strerror or "no permission"
             raise InputError(
                 f"ledger '{self.path}': can't begin there ({why}); name a new folder"
             ) from None
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
 
     # Reading
 
@@ -122,13 +123,13 @@ class Ledger(layout.Chain):
         return super().last_step() if self._last is None else self._last
 
     def step_for(self, digest: str) -> layout.LedgerStep | None:
-        """The step that this increment led to, None if it is new; LedgerError where it is lost."""
+        """The step that this increment led to, None if it is new; LedgerError if it was changed."""
         note = self.note(digest)
         if not note.exists():
             return None
         number = layout.number_in(note)
         step = None if number is None else self.step(number)
-        if step is None or step.input != digest:
+        if step is None or step.input != digest or not self._has_its_release(step):
             raise verify.damaged(self.verify())
         return step
 
@@ -199,11 +200,7 @@ class Ledger(layout.Chain):
         A file that can't be read or written is an InputError. Where no ledger began, no private
         part stays.
         """
-        remedy = (
-            "free some space or check the permissions, then run it again: no increment is published"
-            " twice"
-        )
-        with self._held_lock() as lock, os_errors_as_input_errors(f"ledger '{self.path}'", remedy):
+        with self._held_lock() as lock, os_errors_as_input_errors(f"ledger '{self.path}'", REMEDY):
             try:
                 last = self._sweep()
                 self._last = last if last.number else None
@@ -219,16 +216,14 @@ class Ledger(layout.Chain):
     def draft(self) -> Iterator[layout.ReleaseDraft]:
         """Two folders for the next step; removed if they were not committed."""
         home = self.path if self.exists else self.path.parent
-        # named before they are there, so that no signal leaves one
-        published = layout.draft_of(home, f"{self.path.name}.release")
-        private = layout.draft_of(self.private, "step")
-        try:
-            published.mkdir(mode=0o700)
-            private.mkdir(mode=0o700)
-            yield layout.ReleaseDraft(published, private)
-        finally:
-            shutil.rmtree(published, ignore_errors=True)
-            shutil.rmtree(private, ignore_errors=True)
+        published = self._draft_beside(home, "release")
+        with published as release, self._draft_beside(self.private, "step") as step:
+            yield layout.ReleaseDraft(release, step)
+
+    def _draft_beside(self, home: Path, what: str) -> AbstractContextManager[Path]:
+        """A locked folder, which nobody who writes beside it takes for what a kill left."""
+        target = home / f"{self.path.name}.{what}"
+        return outputs.draft_beside(target, str(self.path), is_folder=True, remedy=REMEDY)
 
     def commit(
         self,
@@ -292,9 +287,13 @@ class Ledger(layout.Chain):
         """Whether this very step counts, not another one of its number; state: as it was noted."""
         with suppress(FileNotFoundError):
             is_noted = self.state_file(step.number).read_text() == state
-            release = step.release and self.folder(step.release) / layout.CERTIFICATE
-            return is_noted and (not release or layout.sha256_of(release) == step.head)
+            return is_noted and self._has_its_release(step)
         return False
+
+    def _has_its_release(self, step: layout.LedgerStep) -> bool:
+        """Whether the release of a step, if it led to one, is as the step remembers it."""
+        release = step.release and self.folder(step.release) / layout.CERTIFICATE
+        return not release or layout.sha256_of(release) == step.head != ""
 
     def _finish(self, step: layout.LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
@@ -313,34 +312,17 @@ class Ledger(layout.Chain):
 
     def _sweep(self) -> layout.LedgerStep:
         """Remove drafts and an uncommitted last step; finish and return the last committed one."""
-        names = {folder: layout.names_in(folder) for folder in (self.path, self.private)}
-        drafts = [
-            folder / name for folder in names for name in names[folder] if layout.is_draft(name)
-        ]
-        # drafts from before the ledger's folder was there; another ledger's name may begin like
-        # this one's
-        own = re.compile(
-            rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(layout.DRAFT)}"
-        )
-        drafts += [path for path in self.path.parent.iterdir() if own.fullmatch(path.name)]
-        for path in drafts:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-        steps = (int(name) for name in names[self.private] if _STEP_FOLDER.fullmatch(name))
-        last = max(steps, default=0)
-        if last and not self.is_committed(last):
-            # renamed first: half a folder must not look like a step
-            removed = self.private / f".{last:06d}{layout.DRAFT}"
-            os.rename(self.step_folder(last), removed)
-            shutil.rmtree(removed)
-            return self.last_step()
-        if not last:
-            return self.last_step()
-        step = self.step(last)
-        self._finish(step)
-        return step
+        for folder in (self.path.parent, self.path, self.private):
+            if folder.is_dir():
+                outputs.sweep(folder)
+        last = max(self.steps(), default=0)
+        if last and self.is_committed(last):
+            step = self.step(last)
+            self._finish(step)
+            return step
+        if last:
+            outputs.remove_folder(self.step_folder(last))
+        return self.last_step()
 
     # The lock
 
@@ -385,6 +367,11 @@ class Ledger(layout.Chain):
             )
         made = absent_folders(self.private)
         try:
+            if not self.exists and verify.strangers_in_private(self):
+                raise InputError(
+                    f"ledger '{self.path}': its private part would be '{self.private}', which holds"
+                    " other things; name another ledger, or move that folder away"
+                )
             self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
             for path in made:
                 sync(path.parent)

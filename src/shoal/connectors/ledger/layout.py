@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -12,12 +13,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from shoal.connectors.location import LEDGER
+from shoal.data.certificate import Certificate
 from shoal.data.regular_files import file_sha256, sync
-from shoal.errors import LedgerError
+from shoal.errors import InputError, LedgerError
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
-GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
+GENESIS, POLICY, HIERARCHIES = LEDGER, "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
 COUNTERFEITS = "counterfeits.csv"  # how many rows of each class are invented
 SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it speaks for itself
@@ -141,15 +144,15 @@ class Chain:
         """The small file that notes an increment of this hash."""
         return self.private / INPUTS / digest
 
-    def certificate(self, release: int) -> dict[str, Any]:
+    def certificate(self, release: int) -> Certificate:
         """The certificate of a release; raises LedgerError where it can't be read."""
-        content = read_json(self.folder(release) / CERTIFICATE)
-        if content is None:
+        try:
+            return Certificate.load(self.folder(release) / CERTIFICATE)
+        except InputError:
             raise LedgerError(
                 f"ledger '{self.path}': release {release:04d}: its certificate is missing or"
                 " damaged; restore it from a copy"
-            )
-        return content
+            ) from None
 
     def step(self, number: int) -> LedgerStep:
         """A step of the private part; raises LedgerError where it can't be read."""
@@ -285,15 +288,13 @@ def _numbers(folder: Path, form: str) -> list[int]:
 # Drafts: files and folders that are written beside their place and moved into it whole.
 
 
-DRAFT = ".part"
-
-
 def is_draft(name: str) -> bool:
-    return name.startswith(".") and name.endswith(DRAFT)
+    """Whether it is one, or a step that an append began to remove."""
+    return re.fullmatch(r"\.(.+\.[0-9a-f]{16}|[0-9]{6,})\.part", name, re.DOTALL) is not None
 
 
 def draft_of(parent: Path, name: str) -> Path:
-    return parent / f".{name}.{secrets.token_hex(8)}{DRAFT}"
+    return parent / f".{name}.{secrets.token_hex(8)}.part"
 
 
 def write_once(path: Path, content: bytes, private: Path) -> None:

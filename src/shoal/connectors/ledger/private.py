@@ -34,6 +34,12 @@ def read_table(path: Path) -> pl.DataFrame | None:
     return pl.read_parquet(path) if path.exists() else None
 
 
+def in_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Its columns of these names; what it lacks is empty, as columns that a policy drops may be."""
+    none = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    return pl.concat([none, frame], how="diagonal").select(names)
+
+
 # Who stands behind each row.
 
 
@@ -405,7 +411,7 @@ class DeferredRecords:
 
     def frame_like(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The records in the columns of a frame; no rows where none wait."""
-        return frame.clear() if self.frame is None else self.frame.select(frame.columns)
+        return frame.clear() if self.frame is None else in_columns(self.frame, frame.columns)
 
     @property
     def increments_waited(self) -> np.ndarray:

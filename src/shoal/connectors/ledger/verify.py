@@ -38,7 +38,7 @@ def is_whole_at_end(chain: layout.Chain) -> bool:
         and _has_exactly(chain.private, layout.STEP_NAME, step.number)
         and layout.sha256_of_names(layout.names_in(chain.private / layout.INPUTS)) == step.inputs
         and layout.sha256_of(chain.predecessor(step.releases + 1)) == step.head
-        and not _changed_files(chain, step, step.files)
+        and not _file_findings(chain, step, step.files)
         and (step.number < 2 or step.previous == layout.sha256_of(chain.step_before(step.number)))
         and (not step.releases or _is_whole_release(chain, step.releases))
     )
@@ -98,23 +98,24 @@ def _added(chain: layout.Chain) -> list[str]:
     policy_files = layout.mapping_in(layout.read_json(chain.genesis) or {}, "files")
     published = {
         layout.GENESIS,
+        *policy_files,
         *(name.split("/")[0] for name in policy_files),
         *map(layout.RELEASE_NAME.format, chain.releases()),
     }
-    private = {
-        layout.KEY,
-        layout.LOCK,
-        layout.INPUTS,
-        layout.TABLE,
-        *map(layout.STEP_NAME.format, chain.steps()),
-    }
-    strangers = [(name, "ledger") for name in layout.names_in(chain.path) - published]
-    strangers += [(name, "private part") for name in layout.names_in(chain.private) - private]
-    return [
-        f"{name}: is not part of the {whole}"
-        for name, whole in sorted(strangers)
-        if not layout.is_draft(name)
-    ]
+    there, below = layout.names_in(chain.path), layout.names_in(chain.path / layout.HIERARCHIES)
+    there |= {f"{layout.HIERARCHIES}/{name}" for name in below}
+    strangers = [(name, "ledger") for name in there - published if not layout.is_draft(name)]
+    strangers += [(name, "private part") for name in strangers_in_private(chain)]
+    return [f"{name}: is not part of the {whole}" for name, whole in sorted(strangers)]
+
+
+def strangers_in_private(chain: layout.Chain) -> set[str]:
+    """What is in the folder of the private part and belongs to no ledger."""
+    names = layout.names_in(chain.private)
+    own = {layout.LOCK, *map(layout.STEP_NAME.format, chain.steps())}
+    if names & own:  # else a key is not ours
+        own |= {layout.KEY, layout.INPUTS, layout.TABLE}
+    return {name for name in names - own if not layout.is_draft(name)}
 
 
 def _last_readable(chain: layout.Chain) -> layout.LedgerStep:
@@ -246,7 +247,7 @@ def _step_findings(
         for file in step.files
         if (keeps_run if file == layout.RUN else is_last or file not in step.transient_files)
     ]
-    findings += _changed_files(chain, step, kept)
+    findings += _file_findings(chain, step, kept)
     if step.release is not None:
         stated = layout.sha256_of(chain.folder(step.release) / layout.CERTIFICATE)
         if stated not in (step.head, ""):
@@ -261,13 +262,17 @@ def _key_findings(chain: layout.Chain, step: layout.LedgerStep) -> list[str]:
     return [LOST_KEY] if is_lost else []
 
 
-def _changed_files(chain: layout.Chain, step: layout.LedgerStep, names: Iterable[str]) -> list[str]:
+def _file_findings(chain: layout.Chain, step: layout.LedgerStep, names: Iterable[str]) -> list[str]:
+    """Which of these files of a step are not as it names them, and which it doesn't name."""
     folder = chain.step_folder(step.number)
-    return [
+    findings = [
         changed(step.number, name)
         for name in names
         if layout.sha256_of(folder / name) != step.files.get(name)
     ]
+    added = sorted(layout.names_in(folder) - {*step.files, layout.STATE, layout.MARK})
+    where = f"private step {step.number:06d}"
+    return findings + [f"{where}: {name} is not part of it" for name in added]
 
 
 # Numbers in order
