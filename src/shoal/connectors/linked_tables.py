@@ -25,7 +25,7 @@ from shoal.connectors.database.tables import check_releases, opened, table_draft
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.frames import Frame
 from shoal.connectors.location import PARQUET, POSTGRESQL, SQLITE, Location
-from shoal.connectors.outputs import check_not_read, signature_path
+from shoal.connectors.outputs import check_not_read, in_ledgers, signature_path
 from shoal.data.certificate import Certificate
 from shoal.data.linked import PEOPLE
 from shoal.data.table import Table
@@ -336,6 +336,7 @@ class LinkedOutput:
             release_drafts.check_target(self.place, replace, _PROOF)
 
     def _check_database(self, replace: bool) -> None:
+        InputError.raise_for(in_ledgers(*self.names.values()))
         check_releases([*self.names.values()], replace)
         first = self.kind.address
         if first.kind == SQLITE and not Path(first.location).exists():

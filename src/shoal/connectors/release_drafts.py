@@ -74,6 +74,7 @@ def check_output(output_path: str, replace: bool) -> None:
     elif place.is_table:
         from shoal.connectors.database.tables import check_releases
 
+        InputError.raise_for(outputs.in_ledgers(output_path))
         check_releases([place], replace)
     else:
         files.check_writable(output_path, replace)

@@ -140,7 +140,7 @@ class CandidateRecords:
     def joined(cls, parts: Sequence[Self]) -> Self:
         """All records of these parts, one part after the other."""
         names = "records", "rows", "changed", "waited"
-        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        arrays: Any = {n: np.concatenate([getattr(part, n) for part in parts]) for n in names}
         table = Table(pl.concat([part.table.frame for part in parts]))
         return replace(parts[0], table=table, **arrays)
 

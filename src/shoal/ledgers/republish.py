@@ -343,7 +343,8 @@ def check_table(output: str | None, ledger: Ledger, increment: str | files.Sourc
             " takes its releases, too"
         )
     if place.address.kind == SQLITE:
-        InputError.raise_for(ledger.around(place.address.location))
+        findings = [*ledger.around(place.address.location), *outputs.in_ledgers(output)]
+        InputError.raise_for(findings[:1])
     if isinstance(increment, str):
         outputs.check_not_read(output, increment, [])
 

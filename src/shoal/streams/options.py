@@ -175,7 +175,7 @@ class StreamOptions(Request):
             ),
         )
         findings = [said for is_so, said in contradictions if is_so]
-        findings += in_ledgers(*written, self.checkpoint)
+        findings += in_ledgers(self.sink, self.trace, self.named_letters, self.checkpoint)
         if self.is_rolling:
             findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
             findings += (

@@ -22,9 +22,7 @@ from shoal.connectors.database.session import (
     quoted,
 )
 from shoal.connectors.location import TableAddress
-from shoal.connectors.outputs import in_ledgers
 from shoal.data.regular_files import CELL, MOST, most_unpacked
-from shoal.errors import InputError
 
 WAY_OUT = "write what it shows into a table"
 PATIENCE = 10.0
@@ -65,7 +63,6 @@ class SqliteSession(Session):
     def connect(cls, address: TableAddress, writing: bool) -> "SqliteSession":
         """A session in a transaction; for writing, one that nobody else writes beside."""
         path = Path(address.location)
-        InputError.raise_for(in_ledgers(path) if writing else ())
         made = _made(path) if writing else None
         if not path.is_file():
             raise DatabaseRefusal("there is no such file; check its name")
