@@ -17,6 +17,7 @@ import polars as pl
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.encoding import EncodedTable
+from shoal.data.numbers import arrangements
 from shoal.data.partition import Matrix
 from shoal.data.person_names import letters_of
 from shoal.data.schema import Schema, Shown
@@ -166,10 +167,14 @@ def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
 
 
 def are_own(
-    cells: pl.Series, owners: np.ndarray, known: pl.Series, known_owners: np.ndarray
+    cells: pl.Series,
+    owners: np.ndarray,
+    known: pl.Series,
+    known_owners: np.ndarray,
+    least: float = 0.0,
 ) -> bool:
-    """Whether every cell is a value that its owner has, however it is spelled; never where all are
-    the same. owners: (cells,), as known_owners (known,) ascending.
+    """Whether every cell is a value that its owner has, however it is spelled, and the cells have
+    more than the least `arrangements`. owners: (cells,), as known_owners (known,) ascending.
     """
     if cells.n_unique() < 2:
         return False
@@ -180,7 +185,7 @@ def are_own(
         theirs = pl.DataFrame({"owner": known_owners[own], "value": letters_of(known[own])})
         if mine.join(theirs, on=["owner", "value"], how="anti").height:
             return False
-    return mine["value"].n_unique() > 1
+    return arrangements(mine["value"], np.ones(len(cells))) > least
 
 
 @dataclass(frozen=True)

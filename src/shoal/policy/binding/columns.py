@@ -1,11 +1,13 @@
 """Whether a table has the columns that its policy names, and names for all of its columns."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping
+from itertools import product
 
 import polars as pl
 
 from shoal.data.column_words import is_no_header, looks_like_data, named_by_a_record
 from shoal.data.findings import listed_rows
+from shoal.data.numbers import BY_CHANCE, arrangements
 from shoal.data.option import nearest
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import (
@@ -147,7 +149,7 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     unnamed = [name for name in table.names if name not in declared]
     if not unnamed:
         return []
-    hidden = [name for name, a in declared.items() if a.role in HIDDEN and name in table.names]
+    hidden = {n: a.role for n, a in declared.items() if a.role in HIDDEN and n in table.names}
     odd = looks_like_data(table, unnamed)
     # only 'other: plain' would publish a copy
     is_published = tables.model.other == "plain"
@@ -203,36 +205,40 @@ def _renamed(names: list[str], others: list[str]) -> str:
     return f"{ways}did you mean {', '.join(near)}? " if near else ""
 
 
-HIDDEN = (*REMOVED, "quasi")
-"""The roles whose columns are not published as they are."""
+HIDDEN = dict.fromkeys(REMOVED, 0.0) | {"quasi": BY_CHANCE}
+"""The roles whose columns are not published as they are, and how many `arrangements` of its values
+a copy has at least, as quasi-identifiers of a few records may agree with others by chance.
+"""
 
 
 def copied_columns(
-    table: Table, names: Iterable[str], others: Sequence[str], none: list[str]
+    table: Table, names: Iterable[str], others: Mapping[str, str], none: list[str]
 ) -> dict[str, str]:
     """Those columns whose values, however they are spelled, are those of one of the others, each
-    with the first such. none: texts for no value, which copies may hold instead, as merged tables.
+    with the first such. others: with their roles. none: texts for no value, which a copy may hold
+    instead, as one in a merged table does.
 
     A column of one value says nothing about anybody, so it is never a copy.
     """
-    found = {}
-    for name in names:
-        copied = (other for other in others if _is_copy(table.different, name, other, [*none, ""]))
-        if (other := next(copied, None)) is not None:
+    found: dict[str, str] = {}
+    for name, (other, role) in product(names, others.items()):
+        if name in found:
+            continue
+        if _is_copy(table.different, name, other, [*none, ""], HIDDEN[role]):
             found[name] = other
     return found
 
 
-def _is_copy(table: Table, name: str, other: str, none: list[str]) -> bool:
-    values = set[str]()
+def _is_copy(table: Table, name: str, other: str, none: list[str], least: float) -> bool:
     for rows in (slice(0, 20), *blocks(table.records)):  # few cells tell most columns apart
         cells = {"one": table.cells_of(name, rows), "two": table.cells_of(other, rows)}
         different = pl.DataFrame(cells).unique().filter(~pl.col("one").is_in(none))
         one, two = map(letters_of, different)
         if not (one == two).all():
             return False
-        values.update(one.unique().head(2))
-    return len(values) > 1
+    texts, counts = table.texts(name)
+    is_value = ~texts.is_in(none)
+    return arrangements(letters_of(texts.filter(is_value)), counts[is_value]) > least
 
 
 # Columns that `other: plain` would publish though they look like one that the policy names.
