@@ -17,7 +17,6 @@ import polars as pl
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.encoding import EncodedTable
-from shoal.data.numbers import arrangements
 from shoal.data.partition import Matrix
 from shoal.data.person_names import letters_of
 from shoal.data.schema import Schema, Shown
@@ -167,25 +166,21 @@ def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
 
 
 def are_own(
-    cells: pl.Series,
-    owners: np.ndarray,
-    known: pl.Series,
-    known_owners: np.ndarray,
-    least: float = 0.0,
+    cells: pl.Series, owners: np.ndarray, known: pl.Series, known_owners: np.ndarray, least: int
 ) -> bool:
-    """Whether every cell is a value that its owner has, however it is spelled, and the cells have
-    more than the least `arrangements`. owners: (cells,), as known_owners (known,) ascending.
+    """Whether every cell is a value that its owner has, however it is spelled, and at least some
+    cells differ from the most frequent one. owners: (cells,), as known_owners (known,) ascending.
     """
     if cells.n_unique() < 2:
         return False
     for most in (20, len(cells)):  # few cells tell most columns apart
         mine = pl.DataFrame({"owner": owners[:most], "value": letters_of(cells[:most])})
-        least, greatest = mine["owner"][0], mine["owner"][-1]
-        own = slice(*np.searchsorted(known_owners, [least, greatest + 1]))
+        own = slice(*np.searchsorted(known_owners, [mine["owner"][0], mine["owner"][-1] + 1]))
         theirs = pl.DataFrame({"owner": known_owners[own], "value": letters_of(known[own])})
         if mine.join(theirs, on=["owner", "value"], how="anti").height:
             return False
-    return arrangements(mine["value"], np.ones(len(cells))) > least
+    sizes = mine["value"].unique_counts().to_numpy()
+    return bool(len(cells) - sizes.max() >= least)
 
 
 @dataclass(frozen=True)

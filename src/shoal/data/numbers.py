@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from functools import cached_property
-from math import fsum, inf, lgamma, log
+from math import fsum, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +24,6 @@ from shoal.data.table import FEW, Column
 
 # Positions stay well inside int32, so that differences and a far-off one for missing values fit.
 MOST_POSITIONS = 1 << 29
-
-BY_CHANCE = log(1_000_000)
-"""The logarithm of the arrangements of values, from which on two columns hardly agree by chance."""
 
 FARTHEST = 1e100
 """How far from 0 a number may lie, so that distances and squared errors stay finite."""
@@ -483,9 +480,3 @@ class Parts(NamedTuple):
         """The rows most of whose numbers are computed, as in nearly all rows that lack the same."""
         is_usual = np.bincount(self.forms, sums > 0) >= 0.75 * np.bincount(self.forms)
         return self.rows[(sums > 0) & is_usual[self.forms]]
-
-
-def arrangements(values: pl.Series, counts: np.ndarray) -> float:
-    """The logarithm of the ways to arrange values of which each occurs some number of times."""
-    each = pl.DataFrame({"value": values, "count": counts}).group_by("value").sum()["count"]
-    return lgamma(each.sum() + 1) - fsum(lgamma(count + 1) for count in each)

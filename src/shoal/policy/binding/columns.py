@@ -7,7 +7,6 @@ import polars as pl
 
 from shoal.data.column_words import is_no_header, looks_like_data, named_by_a_record
 from shoal.data.findings import listed_rows
-from shoal.data.numbers import BY_CHANCE, arrangements
 from shoal.data.option import nearest
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.person_names import (
@@ -205,9 +204,9 @@ def _renamed(names: list[str], others: list[str]) -> str:
     return f"{ways}did you mean {', '.join(near)}? " if near else ""
 
 
-HIDDEN = dict.fromkeys(REMOVED, 0.0) | {"quasi": BY_CHANCE}
-"""The roles whose columns are not published as they are, and how many `arrangements` of its values
-a copy has at least, as quasi-identifiers of a few records may agree with others by chance.
+HIDDEN = dict.fromkeys(REMOVED, 1) | {"quasi": 10}
+"""The roles whose columns are not published as they are, and in how many records a copy holds
+another value than its most frequent one: quasi-identifiers of few records may agree by chance.
 """
 
 
@@ -222,14 +221,12 @@ def copied_columns(
     """
     found: dict[str, str] = {}
     for name, (other, role) in product(names, others.items()):
-        if name in found:
-            continue
-        if _is_copy(table.different, name, other, [*none, ""], HIDDEN[role]):
+        if name not in found and _is_copy(table.different, name, other, [*none, ""], HIDDEN[role]):
             found[name] = other
     return found
 
 
-def _is_copy(table: Table, name: str, other: str, none: list[str], least: float) -> bool:
+def _is_copy(table: Table, name: str, other: str, none: list[str], least: int) -> bool:
     for rows in (slice(0, 20), *blocks(table.records)):  # few cells tell most columns apart
         cells = {"one": table.cells_of(name, rows), "two": table.cells_of(other, rows)}
         different = pl.DataFrame(cells).unique().filter(~pl.col("one").is_in(none))
@@ -237,8 +234,10 @@ def _is_copy(table: Table, name: str, other: str, none: list[str], least: float)
         if not (one == two).all():
             return False
     texts, counts = table.texts(name)
-    is_value = ~texts.is_in(none)
-    return arrangements(letters_of(texts.filter(is_value)), counts[is_value]) > least
+    filled = counts * (~texts.is_in(none)).to_numpy()
+    records = pl.DataFrame({"value": letters_of(texts), "records": filled}).group_by("value").sum()
+    sizes = records["records"].to_numpy()
+    return bool(sizes.sum() - sizes.max(initial=0) >= least)
 
 
 # Columns that `other: plain` would publish though they look like one that the policy names.
