@@ -166,21 +166,21 @@ def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
 
 
 def are_own(
-    cells: pl.Series, owners: np.ndarray, known: pl.Series, known_owners: np.ndarray
+    cells: pl.Series, owners: np.ndarray, known: pl.Series, known_owners: np.ndarray, least: int
 ) -> bool:
-    """Whether every cell is a value that its owner has, however it is spelled; never where all are
-    the same. owners: (cells,), as known_owners (known,) ascending.
+    """Whether every cell is a value that its owner has, however it is spelled, and at least some
+    cells differ from the most frequent one. owners: (cells,), as known_owners (known,) ascending.
     """
     if cells.n_unique() < 2:
         return False
     for most in (20, len(cells)):  # few cells tell most columns apart
         mine = pl.DataFrame({"owner": owners[:most], "value": letters_of(cells[:most])})
-        least, greatest = mine["owner"][0], mine["owner"][-1]
-        own = slice(*np.searchsorted(known_owners, [least, greatest + 1]))
+        own = slice(*np.searchsorted(known_owners, [mine["owner"][0], mine["owner"][-1] + 1]))
         theirs = pl.DataFrame({"owner": known_owners[own], "value": letters_of(known[own])})
         if mine.join(theirs, on=["owner", "value"], how="anti").height:
             return False
-    return mine["value"].n_unique() > 1
+    sizes = mine["value"].unique_counts().to_numpy()
+    return bool(len(cells) - sizes.max() >= least)
 
 
 @dataclass(frozen=True)

@@ -286,6 +286,7 @@ PREVIOUS = pl.col("visit").shift().over("patient")
         ("people", lambda w: of_person(w, pl.min("day")), "'day' of 'visits' (quasi)"),
         ("people", lambda w: of_person(w, pl.lit(1)), None),
         ("drugs", lambda w: joined(w, *UP)["age"].reverse(), None),
+        ("people", lambda w: w["people"]["age"].set(pl.arange(30, eager=True) > 3, None), None),
     ],
 )
 def test_what_another_table_hides_must_be_named(table, copy, what):

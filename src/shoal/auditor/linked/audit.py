@@ -368,8 +368,7 @@ def _columns(
         own = Problem(about.schema, problem.alone(table.declared))
         names = sources.tables[about.name].names if about.name in sources.tables else []
         kept = [name for name in names if own.role_of(name) in ("sensitive", "plain")]
-        links = {about.link, *(() if about.parent is None else (about.key,)), *table.declared.sets}
-        links |= {HULL, *(rows_column(one.name) for one in release.tree.tables)}
+        links = {*own.policy.links, HULL, *(rows_column(one.name) for one in release.tree.tables)}
         shown = [name for name in (*losses, *kept) if name not in links]
         for column in column_roles(shown, own):
             if column["name"] in links:

@@ -1,6 +1,7 @@
 """Whether a table has the columns that its policy names, and names for all of its columns."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping
+from itertools import product
 
 import polars as pl
 
@@ -147,7 +148,7 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     unnamed = [name for name in table.names if name not in declared]
     if not unnamed:
         return []
-    hidden = [name for name, a in declared.items() if a.role in HIDDEN and name in table.names]
+    hidden = {n: a.role for n, a in declared.items() if a.role in HIDDEN and n in table.names}
     odd = looks_like_data(table, unnamed)
     # only 'other: plain' would publish a copy
     is_published = tables.model.other == "plain"
@@ -203,36 +204,40 @@ def _renamed(names: list[str], others: list[str]) -> str:
     return f"{ways}did you mean {', '.join(near)}? " if near else ""
 
 
-HIDDEN = (*REMOVED, "quasi")
-"""The roles whose columns are not published as they are."""
+HIDDEN = dict.fromkeys(REMOVED, 1) | {"quasi": 10}
+"""The roles whose columns are not published as they are, and in how many records a copy holds
+another value than its most frequent one: quasi-identifiers of few records may agree by chance.
+"""
 
 
 def copied_columns(
-    table: Table, names: Iterable[str], others: Sequence[str], none: list[str]
+    table: Table, names: Iterable[str], others: Mapping[str, str], none: list[str]
 ) -> dict[str, str]:
     """Those columns whose values, however they are spelled, are those of one of the others, each
-    with the first such. none: texts for no value, which copies may hold instead, as merged tables.
+    with the first such. others: with their roles. none: texts for no value, which a copy may hold
+    instead, as one in a merged table does.
 
     A column of one value says nothing about anybody, so it is never a copy.
     """
-    found = {}
-    for name in names:
-        copied = (other for other in others if _is_copy(table.different, name, other, [*none, ""]))
-        if (other := next(copied, None)) is not None:
+    found: dict[str, str] = {}
+    for name, (other, role) in product(names, others.items()):
+        if name not in found and _is_copy(table.different, name, other, [*none, ""], HIDDEN[role]):
             found[name] = other
     return found
 
 
-def _is_copy(table: Table, name: str, other: str, none: list[str]) -> bool:
-    values = set[str]()
+def _is_copy(table: Table, name: str, other: str, none: list[str], least: int) -> bool:
     for rows in (slice(0, 20), *blocks(table.records)):  # few cells tell most columns apart
         cells = {"one": table.cells_of(name, rows), "two": table.cells_of(other, rows)}
         different = pl.DataFrame(cells).unique().filter(~pl.col("one").is_in(none))
         one, two = map(letters_of, different)
         if not (one == two).all():
             return False
-        values.update(one.unique().head(2))
-    return len(values) > 1
+    texts, counts = table.texts(name)
+    filled = counts * (~texts.is_in(none)).to_numpy()
+    records = pl.DataFrame({"value": letters_of(texts), "records": filled}).group_by("value").sum()
+    sizes = records["records"].to_numpy()
+    return bool(sizes.sum() - sizes.max(initial=0) >= least)
 
 
 # Columns that `other: plain` would publish though they look like one that the policy names.

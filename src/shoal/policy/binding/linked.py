@@ -356,18 +356,18 @@ def _copies(found: Mapping[str, GroupedTable], problem: LinkedProblem) -> Iterat
     named = {name: problem.alone(one.declared).model.attributes for name, one in found.items()}
     hidden = []
     for name, one in found.items():
-        for column in (n for n, a in named[name].items() if a.role in HIDDEN):
+        for column, role in ((n, a.role) for n, a in named[name].items() if a.role in HIDDEN):
             by = PEOPLE if column in (one.declared.key, *one.declared.dates) else name
-            what = f"'{column}' of '{name}' ({named[name][column].role})"
             if column in one.table.names:
-                hidden.append((what, one.table.frame[column], by, places[name][by]))
+                known = one.table.frame[column], places[name][by], HIDDEN[role]
+                hidden.append((f"'{column}' of '{name}' ({role})", by, known))
     for name, one in found.items():
         for column in (n for n in one.table.names if n not in named[name]):
             is_value = ~is_nobody(one.table.frame[column], problem.model.missing_texts)
             cells = one.table.frame[column].filter(is_value)
-            for what, known, by, known_owners in hidden:
+            for what, by, known in hidden:
                 owners = places[name].get(by)
-                if owners is not None and are_own(cells, owners[is_value], known, known_owners):
+                if owners is not None and are_own(cells, owners[is_value], *known):
                     wrong = unnamed_finding(column, f"holds the cells of {what}")
                     yield about(one.declared) + wrong
                     break

@@ -329,14 +329,15 @@ def _mark_findings(
 def _ambiguities(attribute: Attribute, render: Render, missing: set[str]) -> Iterator[str]:
     if _is_label(render.suppressed, attribute):
         yield "the suppression mark is one of its labels; choose another mark"
-    tree, order = attribute.hierarchy, attribute.order or ()
-    nodes = [] if tree is None else [tree.node_of_label(text) for text in missing]
-    if any({*tree.labels[tree.first[n] : tree.last[n] + 1]} - missing for n in nodes if n >= 0):
-        yield (
-            "a group of its hierarchy is named by one of 'missing_values', and would be read as no"
-            " value; rename the group, or take that text out of the list"
-        )
-    if tree is None and _has_two_readings({*order}, render, missing):
+    tree = attribute.hierarchy
+    if tree is not None:
+        nodes = [node for text in missing if (node := tree.node_of_label(text)) >= 0]
+        if any({*tree.labels[tree.first[n] : tree.last[n] + 1]} - missing for n in nodes):
+            yield (
+                "a group of its hierarchy is named by one of 'missing_values', and would be read as"
+                " no value; rename the group, or take that text out of the list"
+            )
+    elif _has_two_readings({*(attribute.order or ())}, render, missing):
         yield (
             "an interval of its labels could be read in two ways; part the two ends by other signs,"
             " in 'intervals' under 'render', or rename labels"
