@@ -20,7 +20,7 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.partition import Matrix
 from shoal.data.recoding import sensitive_path
 from shoal.privacy.two_tables import joined
-from shoal.tables.kernels.buckets import nearest_of_buckets
+from shoal.tables.kernels.buckets import largest_buckets, nearest_of_buckets
 from shoal.tables.methods.anatomy import Anatomy
 from shoal.tables.publish import publish_file
 
@@ -63,6 +63,20 @@ def attributes(**changes) -> dict:
 
 
 # The steps
+
+
+def test_buckets_are_those_that_a_plain_loop_takes():
+    # a a a b b c d, l = 2: ab, ab, ac, and d joins any
+    assert largest_buckets(np.array([3, 2, 1, 1]), 2).tolist() == [[0, 1], [0, 1], [0, 2]]
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        counts, l = rng.integers(0, 9, 6), int(rng.integers(2, 5))
+        left, plain = counts.copy(), []
+        while (left > 0).sum() >= l:
+            row = sorted(range(6), key=lambda v: (-left[v], v))[:l]
+            left[row] -= 1
+            plain.append(row)
+        assert largest_buckets(counts.astype(np.int64), l).tolist() == plain
 
 
 def test_near_takes_the_nearest_record_of_the_other_buckets():
