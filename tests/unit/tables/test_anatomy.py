@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adult_cases
 import shoal as library
 from sample_policies import content_of
 from shoal.auditor.measure import People, group_query_error
@@ -412,3 +413,20 @@ def test_the_page_says_what_is_disclosed(published, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "Who is in the table, and whose row it is" in page
     assert "in a second table, counted by group" in page
+
+
+@pytest.mark.long
+def test_adult_comes_out_as_the_prototype_measured(adult):
+    """Reconstruction error n - groups, and the error of counts within 10 % of what was measured."""
+    content = content_of(
+        adult_cases.declared(),
+        promises=[{"model": "l-diversity", "attribute": "occupation", "l": 4}],
+        method={"name": "anatomy", "l": 4},
+        other="drop",
+        seed=2,
+    )
+    certificate = library.publish(adult, content).certificate
+    assert 30_162 - certificate["groups"]["count"] == 22_622
+    assert certificate["utility"]["query_error"] == pytest.approx(0.154, rel=0.1)
+    with pytest.raises(library.InfeasibleError, match="the largest l is 7"):
+        library.publish(adult, content | {"method": {"name": "anatomy", "l": 8}})
