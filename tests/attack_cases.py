@@ -36,9 +36,9 @@ def six(*names: Any, **more: Any) -> dict[str, Any]:
     return attacked(RELEASED, SIX, ORIGINAL, *names, **more)
 
 
-def scene():
-    """What attacks on the six people are given."""
-    table, source = Table(RELEASED), Table(ORIGINAL)
+def scene(released: pl.DataFrame = RELEASED, original: pl.DataFrame = ORIGINAL):
+    """What attacks on the six people are given, or on others of their policy."""
+    table, source = Table(released), Table(original)
     result = audit_table(table, SIX, source)
     target = published_again(AttackedRelease.of_audited(result, table, source, SIX))
     return scene_of(ground_of(target, AttackRequest()), AttackRequest(), [])

@@ -12,10 +12,11 @@ from attack_cases import AGE, ORIGINAL, RELEASED, SIX, attacked, policy_of, scen
 from shoal.attacks import counts as intervals
 from shoal.attacks.counts import class_values
 from shoal.attacks.membership import membership_scores
-from shoal.attacks.scores import Attackers, judged
+from shoal.attacks.scores import Attackers, judged, marginals
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
+from shoal.privacy.reidentification import individual_risk
 from shoal.reports.attacks import attack_lines, rows_of
 from shoal.reports.text import summary
 
@@ -80,6 +81,12 @@ def test_counted_figures_of_six_people_by_hand():
     assert thirds == pytest.approx([1 / 3] * 3, abs=1e-4)
 
 
+def test_marginals_spread_a_cell_over_its_values():
+    release = scene().release
+    (age,) = marginals(release.boxes, class_values(release, "d"))
+    assert age.of_values(np.array([2]))[0] == pytest.approx([0.13725, 0.12821, 0.06667], abs=5e-6)
+
+
 def posteriors(release, age):
     """What each attacker takes a person of this age for."""
     attackers = Attackers.on(release.boxes, class_values(release, "d"))
@@ -95,6 +102,13 @@ def test_naive_bayes_and_definetti_of_a_person_whom_one_class_covers_or_none():
     assert two["cover"] == pytest.approx([2 / 3, 1 / 3, 0])
     for row in five.values():  # bayes judges whom nothing covers
         assert row == pytest.approx([0.456, 0.199, 0.345], abs=5e-4)
+
+
+def test_overlapping_classes_count_by_their_density():
+    original = pl.DataFrame({"age": [1, 2, 4, 3, 4], "d": list("aaabb")})
+    released = pl.DataFrame({"age": ["[1, 4]"] * 3 + ["[3, 4]"] * 2, "d": list("aaabb")})
+    release = scene(released, original).release
+    assert posteriors(release, 3)["cover"] == pytest.approx([0.4286, 0.5714], abs=1e-4)
 
 
 def test_tied_guesses_share_the_hit():
@@ -476,6 +490,15 @@ def test_somebody_in_several_classes_hides_among_whoever_is_in_all_of_them(seed)
     assert [one["share"] * len(left) for one in shares] == pytest.approx(
         [*fewer, certain, right], abs=1e-3
     )
+
+
+@pytest.mark.parametrize(
+    ("people", "fraction", "expected"),
+    [(1, 0.5, 0.6931), (2, 0.5, 0.3069), (10, 0.5, 0.0525), (1, 0.1, 0.2558)],
+)
+def test_the_expected_share_of_a_population_is_the_published_one(people, fraction, expected):
+    found = individual_risk(np.array([people]), np.array([people / fraction]))
+    assert found[0] == pytest.approx(expected, abs=5e-5)
 
 
 def population(tmp_path, ages, **block):

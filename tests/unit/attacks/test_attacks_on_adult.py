@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import polars as pl
 import pytest
 
 import shoal
@@ -169,6 +170,13 @@ def test_ends_that_are_moved_to_grids_tell_less(found):
         assert [row["added_width"] for row in rows] == pytest.approx(width, abs=0.001)
 
 
+def test_who_is_alone_with_a_value(found):
+    alone = found("B")["singling-out"]["alone"]
+    names = ("hours-per-week", "relationship", "occupation")
+    shares = [alone[name]["share"] for name in names]
+    assert shares == pytest.approx([0.304, 0.039, 0.215], abs=0.001)
+
+
 def test_a_list_finds_less_than_classes_would_allow(found):
     linked = found("B3")["linkability"]
     assert linked["success"]["share"] == pytest.approx(0.063, abs=SAMPLED)
@@ -176,10 +184,32 @@ def test_a_list_finds_less_than_classes_would_allow(found):
     assert linked["worst"] <= 0.1
 
 
+def test_a_list_of_four_columns_finds_less_than_one_of_all(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx")
+    released = shoal.publish(adult, policy).data
+    asked = ["linkability:known=age+sex+race+education"]
+    linked = attack(released, policy, adult, asked)["attacks"]["linkability"]
+    assert linked["success"]["share"] == pytest.approx(0.017, abs=SAMPLED / 4)
+
+
 def test_values_that_stand_alone_in_cells_belong_to_one_person_once(found):
     for case, hits, tried in (("A", 1, 96), ("B", 0, 87)):
         values = found(case)["singling-out"]["univariate"]
         assert (values["share"], values["of"]) == (pytest.approx(hits / tried, abs=1e-4), tried)
+
+
+def test_a_number_is_guessed_within_a_twentieth_of_its_range(adult, data_folder):
+    content = of_b(data_folder / "adult" / "hierarchies_arx").model.model_dump(exclude_unset=True)
+    hours = {"hours-per-week": {"role": "sensitive", "type": "number"}}
+    policy = Policy.from_dict(content | {"attributes": content["attributes"] | hours})
+    released = shoal.publish(adult, policy).data
+    one = attack(released, policy, adult, ["inference"])["attacks"]["inference"]["hours-per-week"]
+    assert one["tolerance"] == pytest.approx(4.9)
+    assert one["baseline"]["share"] == pytest.approx(0.573, abs=EXACT)
+    assert one["class"]["share"] == pytest.approx(0.651, abs=EXACT)
+    cover = one["attackers"]["cover"]
+    assert cover["member"]["share"] == pytest.approx(0.638, abs=SAMPLED)
+    assert cover["control"]["share"] == pytest.approx(0.584, abs=SAMPLED)
 
 
 def test_boosting_is_weaker_than_naive_bayes(adult, data_folder):
@@ -192,6 +222,26 @@ def test_boosting_is_weaker_than_naive_bayes(adult, data_folder):
     assert learned["member"]["share"] == pytest.approx(0.271, abs=SAMPLED)
     assert learned["control"]["share"] == pytest.approx(0.268, abs=SAMPLED)
     assert learned["member"]["share"] < bayes["member"]["share"]
+
+
+def test_another_method_owns_other_ends_and_forces_nothing(adult, data_folder):
+    folder = data_folder / "adult" / "hierarchies_arx"
+    mondrian = of_b(folder).with_method("mondrian")
+    released = shoal.publish(adult, mondrian).data
+    found = attack(released, mondrian, adult, ["singling-out"])["attacks"]["singling-out"]
+    assert found["owned"]["share"] == pytest.approx(0.329, abs=EXACT)
+    wholly = of_b(folder, name="full-domain", suppression=0.02)
+    certificate = shoal.publish(adult, wholly, attack=["minimality"]).certificate
+    assert certificate["attacks"]["minimality"]["optimality"]["forced"]["share"] == 0
+
+
+def test_knowing_the_method_rules_out_a_third_of_the_ways(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3).with_method(
+        "mondrian", {"cut": "nearest"}
+    )
+    released = shoal.publish(adult, policy).data
+    found = attack(released, policy, adult, ["minimality"])["attacks"]["minimality"]
+    assert found["replay"]["occupation"]["excluded"]["share"] == pytest.approx(0.36, abs=0.2)
 
 
 def test_a_second_release_costs_most(adult, data_folder):
@@ -219,3 +269,30 @@ def test_a_second_release_costs_most(adult, data_folder):
         together["unlinked"]["attributes"]["occupation"]["right"]["share"],
     ]
     assert shares == pytest.approx([0.096, 0.657, 0.138, 0.498, 0.003, 0.405], abs=EXACT)
+
+
+def test_the_same_method_with_another_k_gives_less_away(adult, data_folder):
+    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
+    released, other = (shoal.publish(adult, policy.with_k(k)).data for k in (10, 15))
+    found = attack(released, policy, adult, ["intersection"], others=[{"release": other}])
+    joint = found["attacks"]["intersection"]["linked"]
+    shares = joint["alone"]["share"], joint["attributes"]["occupation"]["certain"]["share"]
+    assert shares == pytest.approx((0.022, 0.039), abs=EXACT)
+
+
+def test_the_whole_population_halves_the_marketers_risk(adult, data_folder, tmp_path):
+    lines = (data_folder / "adult" / "adult.test").read_text().splitlines()[1:]
+    rows = [line.split(", ") for line in lines if line and "?" not in line]
+    more = pl.DataFrame(rows, schema=adult.columns, orient="row")
+    pl.concat([adult, more]).write_csv(tmp_path / "all.csv")
+    policy = of_a()
+    released = shoal.publish(adult, policy).data
+    for block, expected in (
+        ({"table": str(tmp_path / "all.csv")}, 0.049),
+        ({"fraction": 0.667}, 0.068),
+    ):
+        described = Policy.from_dict(policy.model.model_dump(exclude_unset=True)
+                                     | {"population": block})  # fmt: skip
+        around = attack(released, described, adult, ["population"])["attacks"]["population"]
+        assert around["marketer"]["share"] == pytest.approx(expected, abs=0.001)
+        assert around["baseline"]["mean"] == pytest.approx(0.099, abs=0.001)

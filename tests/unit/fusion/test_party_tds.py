@@ -172,12 +172,19 @@ def test_the_length_of_a_batch_follows_from_what_everybody_knows(data, case):
         assert all(replay.step(step) for step in steps)
 
 
-def test_a_batch_says_its_steps():
+def follower():
+    case = paper_case()
+    return PartyTds().party(case.ground([{0, 1}, {2}]), {2: case.codes[2]})
+
+
+def test_a_batch_says_its_steps_and_one_with_more_behind_it_is_refused():
     (winner, batch), *_ = paper_case().together(PartyTds(), [[0], [1], [2]])[1]
     steps, packed = decode_steps(batch)
     assert winner == 1
     assert [(s.attribute, s.starts) for s in steps] == [(1, (0, 36))]
     assert len(packed) == packed_size(34, 2)
+    with pytest.raises(PartyError, match="wrong length"):
+        follower().apply(batch + b"\0")
 
 
 def numbers(*values):
@@ -199,7 +206,5 @@ def numbers(*values):
 def test_a_step_that_fits_nothing_agreed_is_refused(batch):
     if batch[4:8] == numbers(1) and batch.endswith(numbers(0, 36) + bytes(5)):
         batch = batch[:-5] + b"\x80" + bytes(4)  # ... but not one person alone
-    case = paper_case()
-    follower = PartyTds().party(case.ground([{0, 1}, {2}]), {2: case.codes[2]})
     with pytest.raises(PartyError):
-        follower.apply(batch)
+        follower().apply(batch)

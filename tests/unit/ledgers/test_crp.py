@@ -26,14 +26,20 @@ def increments(draw):
     return points.astype(float), who, draw(st.integers(2, 5))
 
 
-@given(increments(), st.sampled_from(["nearest-mean", "least-loss"]))
-def test_classes_are_those_of_the_papers_steps(drawn, leftovers):
+@given(
+    increments(),
+    st.sampled_from(["nearest-mean", "least-loss"]),
+    st.sampled_from(["first", "random"]),
+    st.integers(0, 99),
+)
+def test_classes_are_those_of_the_papers_steps(drawn, leftovers, first, seed):
     """Also where everybody has one record, so that nobody need be named."""
     points, who, k = drawn
+    start = 0 if first == "first" else int(np.random.default_rng(seed).integers(len(points)))
     # a quarter is exact, so ties are
     matrix = Matrix.from_columns(points, [4.0] * points.shape[1], subjects=who)
     people = list(range(len(points))) if who is None else who.tolist()
-    labels = crp_classes(points, people, k, 0)
+    labels = crp_classes(points, people, k, start)
     if max(labels) < 0:
         return
     cost = {
@@ -41,7 +47,7 @@ def test_classes_are_those_of_the_papers_steps(drawn, leftovers):
         "least-loss": of_added_loss(matrix.codes.tolist(), matrix.scale.tolist()),
     }[leftovers]
     wanted = with_leftovers(people, labels, k, cost)
-    method, rng = Crp(first="first", leftovers=leftovers), np.random.default_rng(0)
+    method, rng = Crp(first=first, leftovers=leftovers), np.random.default_rng(seed)
     placed = method.publish(matrix, LedgerView(), OnlyK(matrix, k), rng)
     assert placed.labels.tolist() == wanted
 

@@ -15,6 +15,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.linked import BundleRows, Bundles, Templates
 from shoal.data.partition import Matrix
 from shoal.errors import InputError
+from shoal.linked.kernels import known_sets
 from shoal.linked.methods.bundles import bundle_loss, starts_of
 from shoal.linked.methods.items import Items
 
@@ -220,6 +221,39 @@ def test_rows_below_different_slots_are_never_taken_for_each_other():
     assert len(set(templates.slots[2].tolist())) == 2
     few = Items(size=6).bundle(bundles, asked(3, bundles), np.random.default_rng(0))
     assert (few.slots[2] < 0).all()
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), max_size=5), min_size=1, max_size=8),
+    st.integers(2, 4),
+    st.integers(2, 3),
+    st.sets(st.integers(0, 4)),
+)
+def test_rare_sets_are_those_that_trying_all_finds(world, k, m, stuck):
+    holdings = [sorted(Counter(own).items()) for own in world]
+    begins = starts_of(np.array([len(own) for own in holdings], dtype=np.int64))
+    node, times = np.array([h for own in holdings for h in own], np.int64).reshape(-1, 2).T.copy()
+    is_stuck = np.isin(np.arange(5), list(stuck))
+    found = known_sets.rare_sets(
+        np.array([0, len(world)]), begins, node, times, m, k, np.ones(1, dtype=bool), is_stuck
+    )
+    expected = naive_items.rare_sets(world, m, k, stuck)
+    assert found.tolist() == [expected[n] for n in range(5)]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), max_size=5), min_size=1, max_size=6),
+    st.lists(st.integers(-1, 2), min_size=5, max_size=5),
+)
+def test_holdings_of_joined_nodes_are_joined(world, number):
+    holdings = [sorted(Counter(own).items()) for own in world]
+    begins = starts_of(np.array([len(own) for own in holdings], dtype=np.int64))
+    node, times = np.array([h for own in holdings for h in own], np.int64).reshape(-1, 2).T.copy()
+    known_sets.renumber(begins, node, times, np.array(number))
+    for i, own in enumerate(world):
+        expected = sorted(Counter(number[n] for n in own if number[n] >= 0).items())
+        held = slice(begins[i], begins[i + 1])
+        assert list(zip(node[held].tolist(), times[held].tolist(), strict=True)) == expected
 
 
 def test_a_person_who_counts_twice_loses_twice():

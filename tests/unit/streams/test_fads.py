@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import naive_streams
+import naive_windows
 from shoal.data.stream import Arrivals, Space
 from shoal.errors import PromiseError
 from shoal.policy.binding.table import bind_stream
@@ -42,6 +44,25 @@ def test_the_clusters_of_a_release_are_what_plain_python_finds(rule, case):
         labels = naive_streams.regrouped(costs, numbers, labels, count, k, TRIES, ROUNDS, order)
     wanted = naive_streams.joined(costs, labels, count) if count else [-1] * n
     assert [c for one in released for c in one.cluster.tolist()] == wanted
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 999), boxes=st.integers(1, 12), n=st.integers(1, 20))
+def test_covering_is_what_plain_python_finds(seed, boxes, n):
+    """Of few losses, so that several clusters lose equally little and one is drawn."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 6, (n, 3)).astype(float)
+    lo, hi = np.sort(rng.integers(0, 7, (2, boxes, 3)), axis=0).astype(float)
+    loss, draws = np.sort(rng.integers(0, 3, boxes)).astype(float), rng.random(n)
+    found = nearest_clusters.covering(
+        values, np.ascontiguousarray(lo.T), np.ascontiguousarray(hi.T), loss, draws
+    )
+    clusters = [{"number": c, "lo": lo[c], "hi": hi[c], "loss": loss[c]} for c in range(boxes)]
+    used = [
+        naive_windows.least_covering(clusters, row, draw)
+        for row, draw in zip(values, draws, strict=True)
+    ]
+    assert found.tolist() == [-1 if one is None else one["number"] for one in used]
 
 
 def test_a_missing_number_that_suppresses_is_covered_by_nothing():

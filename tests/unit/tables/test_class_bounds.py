@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adult_cases
 import shoal
 from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
@@ -159,19 +160,12 @@ def test_what_can_not_be_counted_is_refused():
     assert published(frame, {"model": "k-anonymity", "k": 2})["classes"]["count"] == 2
 
 
-BY_FREQUENCY = {"role": "quasi", "type": "ordinal", "order": "frequency"}
-ADULT = {
-    **dict.fromkeys("workclass marital-status race sex native-country".split(), BY_FREQUENCY),
-    "age": {"role": "quasi", "type": "number", "domain": [17, 90]},
-    "education-num": {"role": "quasi", "type": "number", "domain": [1, 16]},
-    "occupation": "sensitive",
-}
-
-
 def on_adult(adult, *promises: dict, **method) -> shoal.Certificate:
     method = {"name": "rounded-partition", "refine": "none", **method}
-    asked = content_of(ADULT, 10, *promises, other="drop", method=method)
-    return shoal.publish(adult, asked).certificate
+    words = {"other": "drop", "method": method}
+    return shoal.publish(
+        adult, content_of(adult_cases.declared(), 10, *promises, **words)
+    ).certificate
 
 
 def share(alpha: float) -> dict:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from unittest import mock
 
 import numpy as np
@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 import naive
 import naive_clustering
@@ -23,8 +24,10 @@ from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy
 from shoal.search.clustering import least_size, points_of, sensitive_points
 from shoal.search.kernels import value_chains
+from shoal.search.kernels.closeness import TargetArrays, count_members, runs_of
 from shoal.search.segments import costs_of
 from shoal.tables.kernels import around_extremes, exchange, from_subsets, unassigned_pool
+from shoal.tables.kernels.exchange import Aim, _excess_if, _refresh, membership
 from shoal_papers.baselines.kernels import fuzzy_centres, greedy_clusters, one_pass
 from shoal_papers.baselines.tcloseness_t_first import _in_runs, subsets
 
@@ -110,6 +113,39 @@ def test_one_record_of_each_run_is_that_of_the_plain_twin(case, k):
     assert [np.flatnonzero(run_of == run).tolist() for run in range(count)] == in_order(runs)
     labels = from_subsets.from_subsets(case.points, run_of, count, count // 2)
     assert classes_of(labels) == in_order(naive_clustering.one_from_each(case.plain, runs))
+
+
+@given(cases(least=4, most=16), st.data())
+@settings(max_examples=300)
+def test_the_swap_formula_is_the_distance_measured_anew(case, data):
+    """Every member replaced by every other record, on every kind of attribute."""
+    size = data.draw(st.integers(1, case.records - 1))
+    members, others = np.arange(size), np.arange(size, case.records)
+    labels = np.where(np.arange(case.records) < size, 0, 1).astype(np.int32)
+    unit = case.targets.excesses(labels, 2)
+    assert unit[0] == naive_clustering.excess(case.asked, members.tolist())
+    targets, n = TargetArrays(*case.targets.arrays), case.records
+    aim = Aim(np.zeros((n, 1)), NOBODY, 1, 1.0)
+    runs = runs_of(n, 2, len(targets.limit))
+    counts = np.zeros((2, len(targets.prefix_sums)), np.int64)
+    found = _excesses_after(aim, membership(labels, 2, 1), runs, counts, targets)
+    for r, s in product(members, others):
+        swapped = [s if m == r else m for m in members.tolist()]
+        expected = naive_clustering.total_excess(case.asked, swapped)
+        assert found[r, s] == pytest.approx(expected, abs=1e-11)
+
+
+@njit
+def _excesses_after(aim, own, runs, counts, targets):
+    """The excess of class 0, whose records come first, after each exchange."""
+    n = len(own.members)
+    _refresh(0, aim, own, runs, counts, targets)
+    count_members(1, own.members, own.start, 0, counts[0], targets)
+    found = np.zeros((n, n))
+    for r in range(own.start[1]):
+        for s in range(own.start[1], n):
+            found[r, s] = _excess_if(0, r, s, own, runs, counts[0], targets)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,12 @@ def test_an_audit_of_columns_takes_how_a_file_is_written(tmp_path):
     assert "decimal" in said
 
 
+def test_a_reading_with_another_key_is_refused_in_one_line():
+    said = refusal(lambda: shoal.publish(frame(GROUPS), **UNTYPED, other="drop", read={"dec": ","}))
+    assert "dec" in said
+    assert "\n" not in said
+
+
 # A decimal mark that is said of cells that look like groups of digits
 
 

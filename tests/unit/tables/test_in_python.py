@@ -122,7 +122,9 @@ def test_one_increment_needs_no_list():
 
 
 @pytest.mark.parametrize("progress", [True, False])
-@pytest.mark.parametrize(("verb", "stage"), [(shoal.publish, "reading the"), (shoal.risk, "")])
+@pytest.mark.parametrize(
+    ("verb", "stage"), [(shoal.publish, "reading the table\n"), (shoal.risk, "")]
+)
 def test_progress_may_be_true(people, release, capsys, verb, stage, progress):
     verb(people, release.policy, progress=progress)
     said = capsys.readouterr()

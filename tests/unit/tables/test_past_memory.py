@@ -21,6 +21,7 @@ from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
 from shoal.connectors import coded_files
+from shoal.connectors.location import FRAME
 from shoal.data import cores, room
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding import past_memory
@@ -553,6 +554,19 @@ def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
         certificate = library.publish_file(table, ASKED, tmp_path / "out.csv", threads=1)
     assert [str(one.message) for one in shown] == [str(one) for one in certificate.warnings]
     assert {one.filename for one in shown} == {__file__}
+
+
+def test_what_no_size_no_engine_and_no_file_is_called_is_refused(
+    table: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="is not a size"):
+        library.audit_file(table, ASKED, memory="much")
+    with pytest.raises(InputError, match="engine 'flink': is not known"):
+        library.publish_file(table, ASKED, tmp_path / "out.csv", engine="flink")
+    with pytest.raises(InputError, match="is not made of Parquet files"):
+        library.audit_file(table, ASKED, engine="spark")
+    with pytest.raises(InputError, match="null character"):
+        library.publish_file(table, ASKED, FRAME)
 
 
 def test_a_file_that_somebody_wrote_meanwhile_stays(table: Path, tmp_path: Path) -> None:

@@ -185,3 +185,26 @@ def test_adult_gives_the_figures_measured_independently(adult, method, classes, 
     assert labels.max() + 1 == pytest.approx(classes, abs=0 if is_exact else 10)
     assert discernibility(labels) == pytest.approx(squares, rel=0 if is_exact else 0.003)
     assert gcp(matrix, labels) == pytest.approx(loss, abs=0.05)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("assignment", "loss", "within"),
+    [("weighted", 6.61, 0.25), ("penalty", 24.9, 2), ("seeds", 7.55, 0.25)],
+)
+def test_adult_loses_by_top_down_greedy_what_was_measured_independently(
+    adult, assignment, loss, within
+):
+    matrix = matrix_of_adult(adult)
+    labels = run(TopDownGreedy(assignment=assignment), matrix, JustK(matrix, 10))
+    assert gcp(matrix, labels) == pytest.approx(loss, abs=within)
+
+
+@pytest.mark.long
+def test_adult_loses_little_by_blocks_and_less_than_by_median_cuts(adult):
+    matrix = matrix_of_adult(adult)
+    blocked, whole = (
+        gcp(matrix, run(BottomUp(block=block), matrix, JustK(matrix, 10))) for block in (2048, 0)
+    )
+    assert whole < blocked < 1.1 * whole
+    assert whole < 6.85  # the nearest median cut

@@ -245,3 +245,8 @@ def test_why_there_is_no_plan_names_the_method_that_was_asked_for(tmp_path, meth
     ):
         with pytest.raises(shoal.InputError, match=says):
             asked()
+
+
+def test_local_recoding_has_nothing_to_explain():
+    with pytest.raises(shoal.InputError, match="methods of global recoding"):
+        shoal.publish(SPREAD, POLICY | {"method": {"name": "mondrian"}}, explain=True)

@@ -29,6 +29,16 @@ def test_classes_are_the_rows_with_equal_quasi_identifiers(sample_table, sample_
     assert frame.group_by("class").agg(pl.struct(quasi).n_unique()).get_column("age").max() == 1
 
 
+def test_k_counts_people_not_visits():
+    visits = [("a", 30, "x")] * 5 + [("b", 31, "x"), ("c", 60, "y"), ("d", 61, "x")]
+    frame = pl.DataFrame(visits, schema=["who", "age", "ill"], orient="row")
+    asked = {"who": "subject", "age": {"role": "quasi", "type": "number"}, "ill": "sensitive"}
+    published = library.publish(frame, content_of(asked))
+    assert published.certificate["classes"]["min"] >= 2
+    assert published.certificate["subjects"] == 4
+    assert "30" not in set(published.data["age"])  # five visits of one person are not a class
+
+
 def test_index_labels_change_nothing(sample_table, sample_policy):
     frame = sample_table.to_pandas()
     shuffled = frame.set_index(pd.Index(range(5000, 5000 - len(frame), -1)))

@@ -77,6 +77,13 @@ def test_every_variant_gives_exactly_n_over_k_classes(variant, n, k, values):
     assert result.sizes().sum() == n
 
 
+def test_the_low_side_is_five_of_seven_as_in_figure_4():
+    values = np.array([[1], [1], [1], [2], [4], [5], [5]])
+    result = partition(linear(values), 2, preset="paper")
+    assert [5, 6] in members_of(result.labels)
+    assert sorted(result.sizes().tolist()) == [2, 2, 3]
+
+
 @pytest.mark.parametrize(("n", "k"), [(31, 3), (257, 4), (2000, 9)])
 @pytest.mark.parametrize("dimension", ["widest", "in-turn"])
 @pytest.mark.parametrize("ties", ["rows", "stable"])

@@ -14,6 +14,7 @@ from clustering_cases import TREE, Case, cases, classes_of
 from sample_policies import content_of
 from shoal.data.classes import SensitiveColumn
 from shoal.data.partition import Matrix, Partition
+from shoal.errors import InfeasibleError
 from shoal.search.clustering import blocks_of, points_of, principal
 from shoal.search.segments import loss_of, repair
 from shoal.tables.methods.lattice_peeling import LatticePeeling
@@ -107,6 +108,12 @@ def test_how_many_classes_there_are(method, case, k, least, most):
 
 def test_t_of_0_finds_replicas_where_exchange_can_reach_them():
     assert run(TClosenessByExchange(), case_of([[0, 1] * 20], 0.0), 2).count > 1
+
+
+@every_method
+def test_fewer_people_than_k_are_infeasible(method):
+    with pytest.raises(InfeasibleError):
+        run(method, case_of([list(range(4))], 0.3), 5)
 
 
 MANY = np.random.default_rng(3)
