@@ -305,12 +305,13 @@ def test_an_infeasible_promise_is_reported_with_the_nearest_that_holds(model, ne
     ids=["in the table", "in the population"],
 )
 @pytest.mark.parametrize(
-    ("people", "named"), [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k")]
+    ("people", "named"),
+    [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k holds for fewer than 2")],
 )
 def test_exactly_k_people_are_enough_and_of_fewer_the_nearest_k_is_named(nearest, people, named):
     findings = [finding.rsplit(";", 1) for finding in nearest(people)]
     assert len(findings) == (named is not None)
-    assert all("k = 5 asked" in asked and named in remedy for asked, remedy in findings)
+    assert all("k = 5 asked" in asked and remedy.endswith(named) for asked, remedy in findings)
 
 
 @given(published.classes(distance="equal"), st.sampled_from([0.1, 0.2, 0.3]))
