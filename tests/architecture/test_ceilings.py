@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_240,
-    "logical lines": 74_105,
+    "lines": 116_500,
+    "logical lines": 74_305,
     "modules of more than 3 lines": 379,
     "lines of imports": 6_570,
     "percent of the biggest package": 12,
@@ -28,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 86_265,
+    "lines of tests": 84_900,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
