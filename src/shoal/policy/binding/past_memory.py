@@ -121,7 +121,7 @@ def memory_of(path: str | Path) -> float:
     kind = name.kind
     if kind.is_parquet:
         try:
-            with table_errors(name, ".parquet", "table"):
+            with table_errors(name, kind, "table"):
                 columns = len(pl.read_parquet_schema(name))
                 records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
         except InputError:
