@@ -77,22 +77,6 @@ def test_the_audit_of_such_a_file():
     assert (diverse["measured"], diverse["holds"]) == (2, False)
 
 
-@pytest.mark.parametrize("distance", ["ordered", "hierarchical"])
-def test_texts_share_a_place_in_an_order_or_tree_and_are_compared_besides(distance):
-    """Both classes have as much of 1 and of nothing, but call it differently: 1/2 (1/4 + 1/4)."""
-    cells = ["", "", "1", "1", "refused", "refused", "1", "1"]
-    classes = classes_of(cells, REFUSED[1], distance)
-    assert measured(TCloseness(("s",), 0.1), classes) == [0.25, 0.25]
-    alike = classes_of(["", "", "1", "1"] * 2, REFUSED[1], distance)
-    assert measured(TCloseness(("s",), 0.1), alike) == [0, 0]
-
-
-def test_one_text_for_no_value_is_the_last_place_alone():
-    """1, 2, 3 and nothing: a quarter of the class moves by a third of the scale."""
-    classes = classes_of(["1", "2", "3", "3", "1", "2", "3", ""], [0] * 4 + [1] * 4, "ordered")
-    assert measured(TCloseness(("s",), 0.1), classes) == pytest.approx([1 / 24, 1 / 24])
-
-
 def test_counting_promises_take_all_texts_for_one_value():
     classes = classes_of(["", "refused", "unknown", "a", "a", "b"], [0] * 6)
     assert measured(LDiversity("s", 2), classes) == [3]
@@ -159,26 +143,24 @@ def test_no_promise_gains_by_a_second_text(distance, rows):
 
 
 @pytest.mark.parametrize(
-    ("cells", "says"),
+    ("kind", "cells", "says"),
     [
-        (["x", "", "x", "n/a"], '1 cell is empty (row 2); add "" to missing_values, or fill it'),
-        (["x", "", None, "x"], "2 cells are empty (rows 2, 3); add"),
+        (
+            "category",
+            ["x", "", "x", "n/a"],
+            '1 cell is empty (row 2); add "" to missing_values, or fill it',
+        ),
+        ("category", ["x", "", None, "x"], "2 cells are empty (rows 2, 3); add"),
+        ("number", ["1", "", "n/a", "2"], "empty cell (row 2); add \"\" to 'missing_values'"),
     ],
 )
-def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, says):
-    policy = content_of({"a": "quasi"}, other="plain", missing_values=["n/a"])
-    with pytest.raises(InputError) as refused:
+def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(kind, cells, says):
+    asked = {"a": {"role": "quasi", "type": kind}}
+    policy = content_of(asked, other="plain", missing_values=["n/a"])
+    with pytest.raises(InputError, match=r"^attribute 'a': ") as refused:
         # a row without any value would be nobody
         shoal.publish(pl.DataFrame({"a": cells, "b": ["y"] * len(cells)}), policy)
-    assert str(refused.value).startswith(f"attribute 'a': {says}")
-
-
-def test_an_empty_cell_among_numbers_is_said_to_be_one():
-    attributes = {"a": {"role": "quasi", "type": "number"}}
-    policy = content_of(attributes, other="plain", missing_values=["n/a"])
-    frame = pl.DataFrame({"a": ["1", "", "n/a", "2"], "b": ["y"] * 4})
-    with pytest.raises(InputError, match=r"empty cell \(row 2\); add \"\" to 'missing_values'"):
-        shoal.publish(frame, policy)
+    assert says in str(refused.value)
 
 
 @pytest.mark.parametrize(("texts", "shown"), [(["n/a", ""], "*"), (["n/a", "n/a"], "n/a")])
