@@ -178,9 +178,6 @@ def test_repeated_rows_of_a_hierarchy_are_reported(handmade, capsys):
     assert f"shoal: {text}\n" in capsys.readouterr().err
 
 
-# Every verb's certificate names the new keys and verifies
-
-
 NEW_KEYS = ("date", "build", "policy", "columns", "warnings")
 
 

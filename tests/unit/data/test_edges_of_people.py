@@ -140,9 +140,6 @@ def test_numbers_depths_and_keys_beyond_reason_are_refused(tmp_path, name, text,
         shoal.Policy.load(tmp_path / name)
 
 
-# Texts that stand for no value, as people write them and as types hold them.
-
-
 def read_known(frame, policy):
     policy = shoal.Policy.of(policy)
     return known_values(policy.tables.original_table(Table(frame)), policy)
@@ -350,9 +347,6 @@ def test_a_check_says_which_rows_of_nobody_are_left_out(tmp_path, shoal):
     (tmp_path / "t.csv").write_text("hh,m,age\n1,1,30\n1,2,30\n,,\n")
     done = shoal("policy", "check", tmp_path / "p.yaml", tmp_path / "t.csv", status=0)
     assert "1 row has no value" in done.err
-
-
-# Records that are counted although a column seems to number people.
 
 
 VISITS = content_of({"patient_id": "drop", "age": AGE, "sex": SEX}, 3)

@@ -175,9 +175,6 @@ def test_a_hundred_thousand_leaves_load_in_a_moment():
     assert spent < 0.5
 
 
-# Rows that stand twice
-
-
 def test_identical_rows_are_taken_once(tmp_path):
     once = read_hierarchy(table(tmp_path, "a;x;*\nb;x;*\nc;y;*\n"))
     twice = read_hierarchy(table(tmp_path, "a;x;*\nb;x;*\na;x;*\nc;y;*\n a ; x;*\n"))

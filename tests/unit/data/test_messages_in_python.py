@@ -146,9 +146,6 @@ def test_findings_of_check_name_keywords(workplace):
     assert found[0].kind in Fault
 
 
-# Bad input is a ValueError
-
-
 def test_bad_input_is_a_value_error_and_nothing_else_is():
     with pytest.raises(ValueError, match="is unknown; did you mean 'mondrian'"):
         shoal.Policy.from_dict(POLICY).with_method("mondrain", {})

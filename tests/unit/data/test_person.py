@@ -535,9 +535,6 @@ def test_of_very_many_columns_telling_names_and_most_values_are_looked_at(monkey
         assert found == [(name,)]
 
 
-# Where records are counted although a column may number people, every verb says so
-
-
 @pytest.fixture
 def twice() -> pl.DataFrame:
     """200 people with two rows each; sex and birth year are theirs, the ward is the visit's."""

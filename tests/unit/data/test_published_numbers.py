@@ -188,9 +188,6 @@ def test_a_long_label_that_is_no_bin_takes_no_time():
     assert spans_of_bins(["1" * 10**6 + "x"])[0].lo == ""
 
 
-# Types
-
-
 def test_parquet_has_numbers_and_dates_or_text_if_asked_for(published, audited):
     published("out.parquet")
     released = pl.read_parquet("out.parquet")
@@ -258,9 +255,6 @@ def test_parquet_says_what_its_columns_are_and_is_the_same_twice(published):
     assert said["columns"][:2] == [age, age | {"name": "age_lo"} | derived]
     dialect = {"decimal": ".", "dates": None, "intervals": "[{lo}, {hi}]", "mark": "*"}
     assert said["dialect"] == dialect
-
-
-# For analysis
 
 
 def test_a_release_is_read_with_intervals_as_numbers(published):
@@ -408,9 +402,6 @@ def test_a_weighted_sum_rounds_each_product_and_then_the_sum(pairs):
 def test_a_sum_is_the_same_under_every_python():
     assert exact_sum([0.1] * 10) / 10 == 0.1
     assert exact_sum([1e308, 1e308]) == float("inf")
-
-
-# Numbers of more digits than floats tell apart: ends and the audit go by text
 
 
 IN_ORDER = {"render": {"order": "input"}}

@@ -39,8 +39,6 @@ def numbered(title: str, cells: list[object], each: int = 6) -> dict[str, np.nda
     return frame | {title: np.array(cells)[frame[title].astype(int) - 1]}
 
 
-# What sounds personal and is of somebody or something else contradicts no number of people.
-
 OF_OTHERS = {
     "Eye": ("OD", "OS"),
     "blood_pressure": range(100, 180),
@@ -104,8 +102,6 @@ def test_a_clerk_whose_records_differ_by_sex_and_age_is_not_asked_about_but_name
     assert (found.verdict.name, found.doubted) == ("NONE", ("user_id",))
 
 
-# Trials in which everybody takes part in every group are no households.
-
 GROUPS = ["Arm", "Set", "Match", "Class", "Clinic", "Cluster", "Station", "Store", "Pair", "Table"]
 
 
@@ -135,9 +131,6 @@ def test_who_is_counted_in_each_of_many_rooms_or_couples_stays_a_record(sizes):
     assert asked(frame) == []
 
 
-# Names and staff, where there are no others.
-
-
 @pytest.mark.parametrize(
     "title", ["Surname", "Nachname", "Apellidos", "Nom de famille", "Family name", "Vorname"]
 )
@@ -161,9 +154,6 @@ def test_staff_are_asked_about_where_nobody_else_is_in_the_table(title, people):
         assert (title,) not in asked(frame | {other: any_of(30 * people, *"ABC")})
 
 
-# `No.` before one word for a person or for what is his.
-
-
 COUNTED = "No. Empleado|No. Patient|Num Cliente|No. Socio|NUM_PATIENT|No. Pasien|No. Tarjeta"
 COUNTED += "|No. Cuenta|Num. polizza|N. tessera|No. Kartu"
 
@@ -179,8 +169,6 @@ def test_numbers_from_zero_of_few_are_counts(title):
     frame = records(title, 12, 60)
     assert asked(frame | {title: frame[title].astype(int) - 1}) == []
 
-
-# Full names in other scripts.
 
 SCRIPTS = {
     "ПІБ": "Шевченко Коваленко Бондаренко Ткаченко|Олена Тарас Юрій Оксана Марія Андрій",
@@ -200,9 +188,6 @@ def test_full_names_in_any_script_are_asked_about_and_phrases_with_small_letters
     names = [f"{one} {other}" for one in last.split() for other in firsts]
     frame = numbered(title, names, 8) | {"date": any_of(192, *DAYS[:72])}
     assert asked(frame) == ([] if title == "x7" else [(title,)])
-
-
-# What is said where such a column is not taken to number people.
 
 
 def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_number_them():
@@ -245,8 +230,6 @@ def test_a_word_for_a_number_or_for_people_outweighs_others(title, form):
     assert title in (*found.doubted, *(name for one in found.candidates for name in one.columns))
 
 
-# Numbers that a group gives.
-
 GIVEN = "Hospital Number|Unit No|Trial ID|Line Number|School ID|Spitalnummer|N° d'hôpital|Site code"
 
 
@@ -279,8 +262,6 @@ def test_signs_that_people_type_for_no_value_are_no_merged_cells(title, sign, as
     cells = np.array([f"P{i}" if i % 10 else sign for i in range(1, 201)])
     assert bool(asked({title: cells, "score": any_of(200, *range(40))})) == asks
 
-
-# Numbers that begin anew in each value of some column, under whatever title.
 
 SIZES = {"A": 70, "B": 50, "C": 31, "D": 22}
 
@@ -364,9 +345,6 @@ def test_a_number_that_is_written_with_and_without_signs_is_not_sure(forms, own)
         if own:
             frame |= {"sex": rng.choice([*"FM"], 200)[who]}
         assert answer(frame).verdict.name == verdict
-
-
-# Numbers with gaps and random ones, and such as are written as something else.
 
 
 GAPS = np.sort(np.random.default_rng(6).permutation(140)[:100] + 1)
@@ -467,8 +445,6 @@ def test_bands_are_no_people():
     assert asked(frame) == []
 
 
-# Keys that begin with a wave.
-
 WAVES = {
     **{"T{w}_{p:03}": (1, 2, 3), "V{w}-{p:03}": (1, 2, 3, 4), "{w}-{c}": ("pre", "post")},
     **{"{w}/{p:03}": (2021, 2022, 2023), "{w}_{p:03}": ("Baseline", "Followup")},
@@ -494,9 +470,6 @@ def test_numbers_of_sites_of_several_sizes_are_no_waves():
     kept = np.random.default_rng(4).random(173) < 0.8
     for some in (np.array(cells), np.array(cells)[kept]):
         assert asked({"patient_id": some, "item": any_of(len(some), *"abc")}) == []
-
-
-# Whom a number, a name or a family stands beside.
 
 
 @pytest.mark.parametrize("own", ["Respondent ID", "Response ID", "participant_id"])

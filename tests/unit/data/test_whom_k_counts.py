@@ -116,9 +116,6 @@ def test_counts_measures_places_and_phrases_are_not_asked_about(title, cells, ea
     assert asked(visits(title, cells, each)) == []
 
 
-# Names.
-
-
 @pytest.mark.parametrize("title", ["nome", "Nombre", "naam", "Navn", "Nimi", "Nama", "Surname"])
 def test_a_name_alone_that_is_not_full_is_not_asked_about(title):
     assert asked(visits(title, FIRST, 20)) == []
@@ -139,9 +136,6 @@ def test_first_and_last_names_number_people_together_though_each_is_of_two_words
 def test_a_first_or_a_last_name_is_no_full_name(name):
     assert name_of(name).kind in ("first", "name", "thing", "event", "")
     assert name == "nom" or name_of(name).kind != "name"
-
-
-# Few people with very many records; trials.
 
 
 def trials(title: str, form: str, people: int = 40, each: int = 60) -> pl.DataFrame:
@@ -181,9 +175,6 @@ def test_what_is_called_nearly_like_them_is_not_asked_about(title):
     assert asked(frame.with_columns(frame[title].shuffle(41))) == []
 
 
-# Numbers of people that are named as counts are.
-
-
 @pytest.mark.parametrize("title", COUNTED.split("|"))
 def test_numbers_of_people_that_are_named_as_counts_are_found_beside_what_is_theirs(title):
     rng = np.random.default_rng(41)
@@ -201,9 +192,6 @@ def test_counts_of_many_are_not_asked_about(title):
     counts = rng.geometric(0.02, 900).astype(str)
     wards = rng.choice([*"ABC"], 900)
     assert asked({title: counts, "ward": wards, "day": np.arange(900) % 30}) == []
-
-
-# Forms for women and men; birth, sex and place in other languages.
 
 
 @pytest.mark.parametrize(
@@ -241,8 +229,6 @@ def test_birth_and_sex_that_recur_are_asked_about_in_any_language_and_the_place_
     assert {birth, sex} <= {*found}
     assert asked(recurring.unique(birth)) == []
 
-
-# Numbers of which everybody's birth speaks; numbers of any sign; numbers that end in a letter.
 
 BIRTHS = (np.datetime64("1935-01-01") + np.arange(PEOPLE) * 83).astype(str)
 
@@ -301,9 +287,6 @@ def test_a_postcode_that_nearly_numbers_people_is_not_asked_about_alone(title):
     own = {"sex": [*"FM"] * (PEOPLE // 2), "birth_year": 1935 + np.arange(PEOPLE) % 71}
     frame = visits(title, numbers(1000, 7), 2, **own)
     assert asked(frame) == [("birth_year", "sex", title)]
-
-
-# Keys of records that begin or end with the number of a person.
 
 
 def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
@@ -408,9 +391,6 @@ def test_keys_that_share_no_person_are_not_asked_about(kind, title):
     assert asked({title: cells} | drawn) == []
 
 
-# Full names of which most are of one record.
-
-
 LATER = [f"{last}{end}" for last in (*LAST, *FIRST) for end in ("", "ez", "son", "mann", "ini")]
 
 
@@ -459,9 +439,6 @@ def test_initials_are_asked_about_together_with_the_birth(title):
     frame = frame.drop("who").rename({"initials": title})
     assert asked(frame)[0] == (title, "birth_date")
     assert asked(frame.unique([title, "birth_date"])) == []
-
-
-# Cells that were merged: whom a row is of stands in the first one of each block.
 
 
 def in_blocks(title: str, cells: list[str], **own: object) -> pl.DataFrame:
@@ -516,9 +493,6 @@ def test_names_that_some_people_did_not_give_are_not_asked_about(title, share, p
     assert asked(frame) == []
 
 
-# Numbers that a family shares.
-
-
 @pytest.mark.parametrize("shared", ["race", "nationality", "race nationality", ""])
 def test_a_number_is_not_sure_where_relations_differ_within_it_whatever_families_share(shared):
     rng = np.random.default_rng(41)
@@ -537,9 +511,6 @@ def test_a_number_is_sure_where_births_agree_though_relations_differ():
     assert answer(frame.with_columns(pl.Series("relationship", relations))).verdict.name == "SURE"
 
 
-# What is said where nothing numbers people.
-
-
 def test_phrases_and_marks_of_any_title_are_not_asked_about():
     words = phrases(" ".join(LETTERS), " ".join(LETTERS), "{}{} trade")[:PEOPLE]
     assert asked(visits("x7", words)) == []
@@ -551,9 +522,6 @@ def test_phrases_and_marks_of_any_title_are_not_asked_about():
 def test_columns_of_what_else_is_known_show_nobody(title):
     found = answer(visits(title, numbers(20_000, 3)))
     assert (found.verdict.name, found.may_recur) == ("NONE", True)
-
-
-# Panels and trials: each is seen once in a wave, whatever the columns are called.
 
 
 def waves(title: str, wave: str, units: int = 120, share: float = 0.8) -> pl.DataFrame:
@@ -599,9 +567,6 @@ def test_values_that_are_seen_twice_in_a_wave_are_not_asked_about():
     assert not asked(twice)
 
 
-# Words for people, and what stands beside them.
-
-
 def at_home(number: str, most: int) -> dict[str, np.ndarray]:
     """Records of the members of 120 households, numbered in each of them."""
     rng = np.random.default_rng(5)
@@ -629,9 +594,6 @@ def test_whether_somebody_is_employed_does_not_hide_who_is_followed(flag):
     assert asked(frame.with_columns(pl.Series(flag, flags))) == [("idauniq",)]
 
 
-# Numbers that seem to begin anew in each group.
-
-
 def moved(title: str, group: str, form: str = "{}", people: int = 60) -> pl.DataFrame:
     """Records of people who are in several of three groups, as patients are in wards."""
     frame = visits(title, [form.format(i + 1) for i in range(people)], 8).drop("clinic")
@@ -653,9 +615,6 @@ def test_a_number_that_clearly_begins_anew_is_asked_about_with_its_group_first()
     assert asked(at_home("person_id", 9)) == [("hhid", "person_id"), ("person_id",)]
 
 
-# Numbers that look like a date or a measure.
-
-
 @pytest.mark.parametrize("title", ["uid", "ID", "user", "member", "client", "account", "Subject"])
 @pytest.mark.parametrize("signs", [["-1"], ["-9"], ["-99", "-98"], ["-1", "-8", "-999", "0"]])
 def test_a_sign_for_nobody_below_zero_hides_no_number_of_people(title, signs):
@@ -664,8 +623,6 @@ def test_a_sign_for_nobody_below_zero_hides_no_number_of_people(title, signs):
     assert found.columns == (title,)
     assert found.people == 100 + ("0" in signs)
 
-
-# Marks under words for people.
 
 MARKS = ["student", "child", "citizen", "voter", "resident", "victim", "volunteer", "emp", "mother"]
 
@@ -715,9 +672,6 @@ def test_numbers_that_go_on_from_site_to_site_are_of_people_alone(form):
     assert [one.columns for one in found.candidates] == [("patient_id",)]
 
 
-# Civil numbers of others than people.
-
-
 OTHERS = (
     "URN school_urn rut_empleador siret_insee_firm matricola_contatore matricule_vehicule cpr_læge"
     " pesel_lekarza DNI_docente bsn_arts codice_fiscale_datore nif_entidad mother_nhs_number"
@@ -742,8 +696,6 @@ def test_civil_numbers_alone_are_sure(title):
     found = answer(visits(title, cells, 7, born=list(range(1940, 2000))))
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (title,))
 
-
-# Numbers of what people have, and of whom they are beside.
 
 HEADED = (
     "患者受付番号 客户交易号 员工工资单号 会員予約番号 被保険者請求番号 Kundenbonnr kunde_bon_nr "

@@ -206,9 +206,6 @@ def test_a_function_of_one_table_names_those_of_several():
         shoal.attack(frame, linked_cases.policy(), frame)
 
 
-# What the data says of it.
-
-
 def bound(world, policy=None):
     asked = Policy.from_dict(policy or linked_cases.policy())
     tables = {name: Table(frame) for name, frame in world.items()}

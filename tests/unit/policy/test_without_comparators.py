@@ -191,8 +191,6 @@ def test_without_them_none_is_listed_and_settings_are_read_as_the_method_reads_t
         registry.parameters_taken("swaf", "stream", {"gamma": 1})
 
 
-# The verb that comes with them
-
 HIDING = """
 import importlib.metadata as metadata
 others = [each for each in metadata.distributions() if each.name != "shoal-papers"]

@@ -246,9 +246,6 @@ def test_a_certificate_states_k_beside_l(classes):
     assert report["k_measured"] == min(Classes.people(classes).tolist())
 
 
-# (alpha, k)-anonymity: how confidently a value can be guessed
-
-
 @pytest.mark.parametrize(("having", "holds"), [(3, True), (4, False)])
 def test_a_share_of_exactly_alpha_holds_and_one_more_subject_fails(having, holds):
     classes = published.of_column([0] * having + [1] * (10 - having), labels=("a", "b"))
@@ -271,9 +268,6 @@ def test_values_of_a_column_without_labels_are_refused():
 def test_an_attribute_without_a_name_is_refused():
     with pytest.raises(InputError):
         AlphaKAnonymity("", 0.5, 2)
-
-
-# Subject share: how much of a class one person owns
 
 
 @given(published.classes(), SHARES)

@@ -157,9 +157,6 @@ def test_a_certificate_counts_everybody_by_their_risk(seed, lives_alone):
                 assert below <= sum(r < edge * (1 + 1e-9) for r in risks)
 
 
-# Measured on a published file, by who has the original
-
-
 FRAME = pl.DataFrame(
     {"age": [20, 20, 31, 31, 44, 45], "home": [*"aabbcd"], "w": [9.5, 12, 30, 41, 2, 300]}
 )

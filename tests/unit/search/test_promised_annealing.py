@@ -123,9 +123,6 @@ def test_no_step_needs_to_be_taken_back(case, seed):
     assert loss_of(matrix, refined) <= loss_of(matrix, partition) + 1e-9
 
 
-# By hand
-
-
 def bound(ill, models) -> BoundPromises:
     column = SensitiveColumn("ill", np.array(ill, dtype=np.int32), 4)
     return BoundPromises(models, Classes(np.zeros(len(ill), np.int32), 1, None, {"ill": column}))

@@ -46,9 +46,6 @@ def wide(records: int, trees: bool = False) -> Matrix:
     return Matrix.from_columns(np.arange(records)[:, None] % 4, ranges)
 
 
-# Which classes are searched
-
-
 @settings(max_examples=100)
 @given(case=classed())
 @example((Matrix.from_columns(np.array([[0]] * 5 + [[1], [1], [2], [3]]), [3.0]), 2, CROWDED))
@@ -64,9 +61,6 @@ def test_classes_worth_searching_are_those_of_plain_python(case):
                 largest[cells] = c
     expected = [len(rows[c]) > 1 or c in largest.values() for c in range(len(members))]
     assert worth_searching(matrix, partition).tolist() == expected
-
-
-# What is found
 
 
 @settings(max_examples=60)
@@ -104,9 +98,6 @@ def test_where_all_records_are_equal_nothing_is_left_to_search(all_are_many):
     partition = Partition.of(np.repeat([0, 1], 4))
     found = refine_quickly(matrix, partition, JustK(matrix, 2), True, np.random.default_rng(0))
     assert found.labels.tolist() == partition.labels.tolist()
-
-
-# How long and how hot
 
 
 def test_many_records_get_as_many_tries_together_as_fewer_do():

@@ -89,9 +89,6 @@ def anneal(space, slots, near, shape, temperatures, block, bound=NOBODY) -> int:
     return rebuilding.anneal(*slots, near, bound, space.shape(*shape), space.table, heats, block)
 
 
-# The moves
-
-
 @settings(max_examples=150)
 @given(
     case=classed(),
@@ -170,9 +167,6 @@ def test_rebuilding_makes_the_moves_of_plain_python(case, seed, heat, free):
     assert slots.class_of.tolist() == of_record
 
 
-# The space
-
-
 @given(matrix=matrices(people=False), most=st.sampled_from([1, 1024]))
 def test_tree_losses_are_those_of_the_lowest_common_node(matrix, most):
     n = matrix.records
@@ -200,9 +194,6 @@ def test_an_order_by_halves_keeps_the_corners_of_a_square_apart():
     space = SearchSpace.of(matrix)
     order = space.order(space.rows, 4, np.random.default_rng(0))
     assert all(len(np.unique(matrix.codes[run], axis=0)) == 1 for run in order.reshape(4, 4))
-
-
-# Promises
 
 
 @pytest.mark.parametrize(
@@ -267,9 +258,6 @@ def test_a_step_that_breaks_a_promise_is_taken_back():
     promise = Untouched(matrix, 2, needs_more_than_k=True)
     found = refine(matrix, partition, promise, EVERYTHING, np.random.default_rng(0))
     assert found.labels.tolist() == [0, 0, 1, 1]
-
-
-# Repeated, interrupted and watched
 
 
 def some(n: int = 900) -> Matrix:

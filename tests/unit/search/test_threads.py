@@ -115,8 +115,6 @@ def test_a_fault_in_a_thread_is_the_caller_s(monkeypatch: pytest.MonkeyPatch) ->
         large_tables.cut_by_threads(columns, 10, rules, 512, np.zeros((1, 3)))
 
 
-# Cutting
-
 PRICED = (int(rounded_cut.SAME), True, True, rounded_cut.TIES_LEXICOGRAPHIC)
 BY_RULE = (int(rounded_cut.SAME), False, False, rounded_cut.TIES_BY_ROW)
 
