@@ -40,61 +40,52 @@ def judged(content):
     return content["sensitive"]
 
 
-@pytest.mark.parametrize(
-    ("change", "shown"),
-    [
-        (lambda c: c["label"].update(shared=False), "consent"),
-        (lambda c: c.update(maximum={"name": "clear"}), "scores_may_be_seen"),
-        (
-            lambda c: c.update(joining={"name": "keyed"}, helper={"name": "recipient"}),
-            "helper_is_trusted",
-        ),
-        (lambda c: c.update(joining={"name": "keyed", "helper_is_trusted": True}), "need a helper"),
-        (
-            lambda c: c["promises"].append({"model": "l-diversity", "attribute": "loan", "l": 2}),
-            "a promise without 'attributes'",
-        ),
-        (lambda c: judged(c).pop("veto"), "consent by 'veto: seen', or share the column"),
-        (lambda c: judged(c).update(veto="hidden"), "'seen'"),
-        (lambda c: judged(c).update(l=1), "must be at least 2"),
-        (lambda c: judged(c).update(attribute="loan"), "'loan' is the label, which all see"),
-        (lambda c: judged(c).update(attribute="salary"), "is not an attribute of the role 'plain'"),
-        (lambda c: judged(c).update(attribute="nobody's"), "is not an attribute of the role"),
-        (
-            lambda c: (
-                judged(c),
-                c["promises"].append({"model": "l-diversity", "attribute": "district", "l": 2}),
-            ),
-            "shared before the rounds",
-        ),
-        (
-            lambda c: judged(c) and c["promises"].pop(),
-            "agreement, sensitive: counts values in groups over all",
-        ),
-        (lambda c: c["promises"].pop(0), "'age': is in no QID"),
-        (lambda c: attributes(c)["salary"].pop("domain"), "needs a 'domain'"),
-        (lambda c: attributes(c)["salary"].update(domain=[0.5, 20]), "'grid'"),
-        (lambda c: attributes(c)["salary"].update(grid=1e-6), "grid has"),
-        (lambda c: attributes(c, 1)["sex"].pop("hierarchy"), "needs a hierarchy"),
-        (lambda c: attributes(c, 1)["sex"].update(hierarchy={"prefix": 2}), "follow the data"),
-        (lambda c: attributes(c, 1).update(salary={"role": "drop"}), "two owners"),
-        (lambda c: attributes(c, 1).update(loan={"role": "plain"}), "the label"),
-        (lambda c: attributes(c, 1).update(customer={"role": "plain"}), "the join column"),
-        (lambda c: c["parties"][1].update(name="bank"), "named twice"),
-        (lambda c: c["parties"][1].update(name="Bank of Elsewhere"), "a name is"),
-        (lambda c: c["parties"][1].update(name="init"), "the commands of 'shoal party'"),
-        (lambda c: c["parties"][1].update(name="run"), "the commands of 'shoal party'"),
-        (lambda c: c.update(helper={"name": "recipient"}), "only two owners"),
-        (
-            lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}),
-            "must be one of",
-        ),
-        (lambda c: c.update(method={"name": "party-tds-literal"}), "consent by 'runner_up: told'"),
-        (lambda c: judged(c) and c.update(method=TOLD), "goes without 'sensitive'"),
-        (lambda c: c.update(method={"name": "mondrian"}), "serves 'shoal publish' only"),
-        (lambda c: c.update(owners=[]), "not a known key"),
-    ],
-)
+MISFITS = {
+    "consent": lambda c: c["label"].update(shared=False),
+    "scores_may_be_seen": lambda c: c.update(maximum={"name": "clear"}),
+    "helper_is_trusted": lambda c: c.update(
+        joining={"name": "keyed"}, helper={"name": "recipient"}
+    ),
+    "need a helper": lambda c: c.update(joining={"name": "keyed", "helper_is_trusted": True}),
+    "a promise without 'attributes'": lambda c: c["promises"].append(
+        {"model": "l-diversity", "attribute": "loan", "l": 2}
+    ),
+    "consent by 'veto: seen', or share the column": lambda c: judged(c).pop("veto"),
+    "'seen'": lambda c: judged(c).update(veto="hidden"),
+    "must be at least 2": lambda c: judged(c).update(l=1),
+    "'loan' is the label, which all see": lambda c: judged(c).update(attribute="loan"),
+    "is not an attribute of the role 'plain'": lambda c: judged(c).update(attribute="salary"),
+    "is not an attribute of the role": lambda c: judged(c).update(attribute="nobody's"),
+    "shared before the rounds": lambda c: (
+        judged(c),
+        c["promises"].append({"model": "l-diversity", "attribute": "district", "l": 2}),
+    ),
+    "agreement, sensitive: counts values in groups over all": lambda c: (
+        judged(c) and c["promises"].pop()
+    ),
+    "'age': is in no QID": lambda c: c["promises"].pop(0),
+    "needs a 'domain'": lambda c: attributes(c)["salary"].pop("domain"),
+    "'grid'": lambda c: attributes(c)["salary"].update(domain=[0.5, 20]),
+    "grid has": lambda c: attributes(c)["salary"].update(grid=1e-6),
+    "needs a hierarchy": lambda c: attributes(c, 1)["sex"].pop("hierarchy"),
+    "follow the data": lambda c: attributes(c, 1)["sex"].update(hierarchy={"prefix": 2}),
+    "two owners": lambda c: attributes(c, 1).update(salary={"role": "drop"}),
+    "the label": lambda c: attributes(c, 1).update(loan={"role": "plain"}),
+    "the join column": lambda c: attributes(c, 1).update(customer={"role": "plain"}),
+    "named twice": lambda c: c["parties"][1].update(name="bank"),
+    "a name is": lambda c: c["parties"][1].update(name="Bank of Elsewhere"),
+    "the commands of 'shoal party'": lambda c: c["parties"][1].update(name="init"),
+    "commands of 'shoal party'": lambda c: c["parties"][1].update(name="run"),
+    "only two owners": lambda c: c.update(helper={"name": "recipient"}),
+    "must be one of": lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}),
+    "consent by 'runner_up: told'": lambda c: c.update(method={"name": "party-tds-literal"}),
+    "goes without 'sensitive'": lambda c: judged(c) and c.update(method=TOLD),
+    "serves 'shoal publish' only": lambda c: c.update(method={"name": "mondrian"}),
+    "not a known key": lambda c: c.update(owners=[]),
+}
+
+
+@pytest.mark.parametrize(("shown", "change"), MISFITS.items(), ids=MISFITS)
 def test_what_does_not_fit_is_reported(change, shown):
     with pytest.raises(InputError) as refused:
         agreement(change)

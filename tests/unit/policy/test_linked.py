@@ -63,98 +63,84 @@ def known(rows, attributes=None):
     return {"rows": {"known": rows}, **more}
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"visits": {"parent": None}}, "table 'visits': says not whose its rows are"),
-        (
-            {"visits": {"parent": {"persons": "patient"}}},
-            "its parent 'persons' is not in the policy",
-        ),
-        ({"visits": {"parent": {"drugs": "visit"}}}, "hangs from itself by its parents"),
-        ({"visits": {"key": None}}, "table 'visits': rows of 'drugs' point to it; name the column"),
-        ({"visits": column("patient")}, "take it out of 'attributes'"),
-        ({"visits": column("at", "time")}, "the role 'time' is of one table"),
-        ({"visits": column("a.b")}, "has a point in its name"),
-        ({"visits": known("count")}, "has quasi-identifiers, and 'known: count' says"),
-        ({"visits": known(0)}, "tables.visits.rows.known"),
-        (
-            {"visits": known(1), "drugs": known(2, QUASI)},
-            "attackers know one number of rows of all tables together",
-        ),
-        (
-            {"visits": known(1), "drugs": known(1, QUASI)},
-            "'known' can be a number below people, or below a table with 'known: all'",
-        ),
-        (
-            {"visits": known(1)},
-            "table 'drugs': 'known: count' tells of all rows of 'visits', of which attackers know"
-            " 1; say 'known: none' here",
-        ),
-        (
-            {"visits": known(1), "drugs": known("all", QUASI)},
-            "table 'drugs': 'known: all' tells of all rows of 'visits'",
-        ),
-        (
-            {"visits": known(1, COST | WHOLE), "drugs": known("none"), "assume": UNKNOWN},
-            "table 'visits.codes': 'known: all' tells of all rows of 'visits'",
-        ),
-        (
-            {"visits": {"rows": {"known": "all", "count_known": True}}},
-            "'count_known' goes with a number of known rows right below people",
-        ),
-        (
-            {"visits": known(1, DATED), "anchor": BY_DAY},
-            "exact gaps between its dates need 'known: all'",
-        ),
-        (
-            {"visits": {"attributes": DATED}, "anchor": BY_DAY, "promises": diverse("blood")},
-            "with exact gaps, a known date tells rows of a class apart",
-        ),
-        ({"drugs": known("none")}, "'known: none' says that nobody knows how many rows"),
-        (
-            {"visits": known("none", {}), "assume": ["counts-unknown"]},
-            "table 'drugs': who knows its rows knows some of 'visits'",
-        ),
-        ({"keys": "none", "anchor": BY_COST}, "would join rows with their person"),
-        (
-            {"tables": {"_bills": {"parent": {"people": "patient"}}}},
-            "table '_bills': can't have this name; begin with a letter or a digit",
-        ),
-        ({"anchor": BY_COST}, "is no quasi-identifier of type 'date'"),
-        ({"missing": "suppress"}, "whole people would be suppressed"),
-        ({"require_together": True}, "is of one table"),
-        ({"render": {"order": "input"}}, "the input's order tells whose row is whose"),
-        ({"promises": [ALIKE]}, "counts who is alike in all tables together"),
-        (
-            {"promises": diverse("visits.illness")},
-            "attribute 'visits.illness' is not in the policy; did you mean 'visits.disease'",
-        ),
-        ({"promises": [CLOSE]}, "names columns of several tables"),
-        (
-            {"keys": "none", "promises": diverse("visits.disease")},
-            "can't be measured with 'keys: none'",
-        ),
-        (
-            {"keys": "none", "visits": {"attributes": KEYED}},
-            "attribute 'visits.name': with 'keys: none' a pseudonym would join rows again",
-        ),
-        (
-            {"keys": "none", "drugs": column("drug", "drop")},
-            "table 'drugs': with 'keys: none' nothing of it is published",
-        ),
-        (
-            {"keys": "none", "visits": {"attributes": SOME}},
-            "attribute 'visits.codes': with 'keys: none' nobody can measure",
-        ),
-        ({"people": role_of("patient", "drop")}, "no single column of people"),
-        (
-            {"people": role_of("codes", "sensitive", type="set")},
-            "a set has the role 'quasi' and a 'separator'",
-        ),
-        ({"people": role_of("born", "sensitive", type="date")}, "a sensitive date is a category"),
-    ],
-)
+CONTRADICTIONS = {
+    "table 'visits': says not whose its rows are": {"visits": {"parent": None}},
+    "its parent 'persons' is not in the policy": {"visits": {"parent": {"persons": "patient"}}},
+    "hangs from itself by its parents": {"visits": {"parent": {"drugs": "visit"}}},
+    "table 'visits': rows of 'drugs' point to it; name the column": {"visits": {"key": None}},
+    "take it out of 'attributes'": {"visits": column("patient")},
+    "the role 'time' is of one table": {"visits": column("at", "time")},
+    "has a point in its name": {"visits": column("a.b")},
+    "has quasi-identifiers, and 'known: count' says": {"visits": known("count")},
+    "tables.visits.rows.known": {"visits": known(0)},
+    "attackers know one number of rows of all tables together": {
+        "visits": known(1),
+        "drugs": known(2, QUASI),
+    },
+    "'known' can be a number below people, or below a table with 'known: all'": {
+        "visits": known(1),
+        "drugs": known(1, QUASI),
+    },
+    "table 'drugs': 'known: count' tells of all rows of 'visits', of which attackers know"
+    " 1; say 'known: none' here": {"visits": known(1)},
+    "table 'drugs': 'known: all' tells of all rows of 'visits'": {
+        "visits": known(1),
+        "drugs": known("all", QUASI),
+    },
+    "table 'visits.codes': 'known: all' tells of all rows of 'visits'": {
+        "visits": known(1, COST | WHOLE),
+        "drugs": known("none"),
+        "assume": UNKNOWN,
+    },
+    "'count_known' goes with a number of known rows right below people": {
+        "visits": {"rows": {"known": "all", "count_known": True}}
+    },
+    "exact gaps between its dates need 'known: all'": {"visits": known(1, DATED), "anchor": BY_DAY},
+    "with exact gaps, a known date tells rows of a class apart": {
+        "visits": {"attributes": DATED},
+        "anchor": BY_DAY,
+        "promises": diverse("blood"),
+    },
+    "'known: none' says that nobody knows how many rows": {"drugs": known("none")},
+    "table 'drugs': who knows its rows knows some of 'visits'": {
+        "visits": known("none", {}),
+        "assume": ["counts-unknown"],
+    },
+    "would join rows with their person": {"keys": "none", "anchor": BY_COST},
+    "table '_bills': can't have this name; begin with a letter or a digit": {
+        "tables": {"_bills": {"parent": {"people": "patient"}}}
+    },
+    "is no quasi-identifier of type 'date'": {"anchor": BY_COST},
+    "whole people would be suppressed": {"missing": "suppress"},
+    "is of one table": {"require_together": True},
+    "the input's order tells whose row is whose": {"render": {"order": "input"}},
+    "counts who is alike in all tables together": {"promises": [ALIKE]},
+    "attribute 'visits.illness' is not in the policy; did you mean 'visits.disease'": {
+        "promises": diverse("visits.illness")
+    },
+    "names columns of several tables": {"promises": [CLOSE]},
+    "can't be measured with 'keys: none'": {"keys": "none", "promises": diverse("visits.disease")},
+    "attribute 'visits.name': with 'keys: none' a pseudonym would join rows again": {
+        "keys": "none",
+        "visits": {"attributes": KEYED},
+    },
+    "table 'drugs': with 'keys: none' nothing of it is published": {
+        "keys": "none",
+        "drugs": column("drug", "drop"),
+    },
+    "attribute 'visits.codes': with 'keys: none' nobody can measure": {
+        "keys": "none",
+        "visits": {"attributes": SOME},
+    },
+    "no single column of people": {"people": role_of("patient", "drop")},
+    "a set has the role 'quasi' and a 'separator'": {
+        "people": role_of("codes", "sensitive", type="set")
+    },
+    "a sensitive date is a category": {"people": role_of("born", "sensitive", type="date")},
+}
+
+
+@pytest.mark.parametrize(("said", "changes"), CONTRADICTIONS.items(), ids=CONTRADICTIONS)
 def test_a_policy_that_contradicts_itself_is_refused_in_words(changes, said):
     found = refused(content_of(**changes))
     assert any(said in one for one in found), found
