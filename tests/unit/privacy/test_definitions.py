@@ -223,22 +223,6 @@ def test_of_several_attributes_the_worst_counts(model, classes, limit):
     assert (both.holds(classes) == one.holds(classes) & other.holds(classes)).all()
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [
-        TCloseness("s", 0.0),
-        BetaLikeness("s", 0.5, "basic"),
-        BetaLikeness("s", 1.0),
-        DeltaDisclosure("s", 0.7),
-    ],
-    ids=str,
-)
-@given(classes=published.classes())
-def test_everybody_in_one_class_is_like_the_table(promise, classes):
-    whole_table = published.in_one_class(classes)
-    assert promise.holds(whole_table)[0] == (classes.labels >= 0).any()
-
-
 @given(published.classes())
 def test_a_certificate_states_k_beside_l(classes):
     report = KLDiversity("s", 3, 2).report(classes)
@@ -286,9 +270,3 @@ def test_a_share_that_the_whole_table_breaks_is_infeasible_and_the_nearest_is_na
         " nearest that holds is share = 0.75"
     ]
     assert infeasible_promises([SubjectShare(0.75)], table) == []
-
-
-@pytest.mark.parametrize("share", [0, 1.5, True, "half"])
-def test_senseless_shares_are_refused(share):
-    with pytest.raises(InputError):
-        SubjectShare(share)

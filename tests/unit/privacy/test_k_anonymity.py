@@ -58,20 +58,6 @@ def test_a_name_that_is_no_quasi_identifier_is_refused():
         KAnonymity(2, ("b",)).measure(Classes(np.zeros(2, int), 1, quasi={"a": np.zeros(2, int)}))
 
 
-@pytest.mark.parametrize(
-    ("people", "remedy"),
-    [(5, None), (4, "holds is k = 4"), (2, "holds is k = 2"), (1, "no k holds for fewer than 2")],
-)
-def test_a_table_of_exactly_k_people_is_enough(people, remedy):
-    findings = KAnonymity(5).nearest(Classes(np.zeros(people, dtype=np.int32), 1))
-    if remedy is None:
-        assert findings == []
-    else:
-        (finding,) = findings
-        assert finding.startswith("promise 'k-anonymity': k = 5 asked")
-        assert finding.endswith(remedy)
-
-
 def test_no_class_has_no_worst_one():
     report = KAnonymity(2).report(Classes(np.full(3, -1), 0))
     assert (report["measured"], report["holds"]) == (None, True)

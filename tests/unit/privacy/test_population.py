@@ -186,15 +186,6 @@ def test_chances_are_people_of_the_class_by_people_who_fit(pairs, bounds, outsid
         assert KMap(k, "p").measure(classes).tolist() == list(fits)
 
 
-@pytest.mark.parametrize(
-    ("people", "nearest"), [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k")]
-)
-def test_the_nearest_k_map_is_as_many_people_as_there_are(people, nearest):
-    found = KMap(5, "p").nearest_among(people)
-    assert len(found) == (nearest is not None)
-    assert all(nearest in finding.rsplit(";", 1)[1] for finding in found)
-
-
 def test_what_the_population_lacks_is_reported_all_at_once(tmp_path):
     asked = policy(tmp_path, {"at": ["a"], "age": [1]}, {"model": "k-map", "k": 2})
     with pytest.raises(shoal.InputError, match=r"'people.csv': has no column 'sex'"):

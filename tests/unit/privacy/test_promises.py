@@ -228,6 +228,7 @@ SENSELESS = [
     (partial(KLDiversity, "s", k=2, l=2), {"k": [1, 2.0], "l": [0, 2.0]}),
     (partial(BetaLikeness, "s"), {"beta": [0, -1.0]}),
     (partial(DeltaDisclosure, "s"), {"delta": [0, -1.0]}),
+    (SubjectShare, {"share": [0, 1.5]}),
 ]
 
 
@@ -303,6 +304,23 @@ def test_an_infeasible_promise_is_reported_with_the_nearest_that_holds(model, ne
     assert infeasible_promises([nearest], whole) == []
 
 
+@pytest.mark.parametrize(
+    "nearest",
+    [
+        lambda people: KAnonymity(5).nearest(Classes(np.zeros(people, dtype=np.int32), 1)),
+        KMap(5, "p").nearest_among,
+    ],
+    ids=["in the table", "in the population"],
+)
+@pytest.mark.parametrize(
+    ("people", "named"), [(9, None), (5, None), (4, "k = 4"), (2, "k = 2"), (1, "no k")]
+)
+def test_exactly_k_people_are_enough_and_of_fewer_the_nearest_k_is_named(nearest, people, named):
+    findings = [finding.rsplit(";", 1) for finding in nearest(people)]
+    assert len(findings) == (named is not None)
+    assert all("k = 5 asked" in asked and named in remedy for asked, remedy in findings)
+
+
 @given(published.classes(distance="equal"), st.sampled_from([0.1, 0.2, 0.3]))
 def test_the_share_named_as_nearest_holds(classes, alpha):
     for finding in infeasible_promises([AlphaKAnonymity("s", alpha, 2)], classes):
@@ -327,25 +345,6 @@ def test_findings_and_reports_name_no_value():
 
 
 def test_every_promise_says_what_it_is():
-    assert set(registry.models()) == {
-        "k-anonymity",
-        "l-diversity",
-        "t-closeness",
-        "alpha-k-anonymity",
-        "p-sensitive-k-anonymity",
-        "k-l-diversity",
-        "beta-likeness",
-        "delta-disclosure",
-        "k-map",
-        "delta-presence",
-        "average-risk",
-        "sample-uniqueness",
-        "population-uniqueness",
-        "subject-share",
-        "individual-risk",
-        "global-risk",
-        "holder-share",
-    }
     for name, model in registry.models().items():
         assert model.model == name
         assert model.definition.endswith(".")

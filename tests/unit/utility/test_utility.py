@@ -184,18 +184,20 @@ def test_average_class_size_is_measured_in_subjects_and_in_units_of_k():
     assert AverageClassSize().score(table) == 1.0
 
 
+NEED_MORE = [AverageClassSize, Classification, SquaredError, SquaredErrorNormalised]
+MEANS = [GlobalCertaintyPenalty, GeneralizedLoss, AverageClassSize, ProsecutorMax, ProsecutorMean]
+
+
 @pytest.mark.parametrize(
-    "metric",
+    ("metric", "shown"),
     [
-        AverageClassSize,
-        Classification,
-        SquaredError,
-        SquaredErrorNormalised,
-        InformationLossPercent,
+        *((metric, release([0, 0])) for metric in (*NEED_MORE, InformationLossPercent)),
+        *((metric, release([], required_k=2)) for metric in (*MEANS, Marketer)),
+        (ProsecutorMax, release([-1, -1])),
     ],
 )
-def test_some_measures_need_k_a_label_or_the_original(metric):
-    assert metric().score(release([0, 0])) is None
+def test_nothing_is_measured_without_k_a_label_the_original_or_a_record(metric, shown):
+    assert metric().score(shown) is None
 
 
 @given(labellings.filter(lambda labels: max(labels) >= 0), st.data())
@@ -205,27 +207,3 @@ def test_risks_are_means_and_maxima_over_everybody_in_a_class(labels, data):
     greatest, mean = naive.risks(labels, subjects)
     assert ProsecutorMax().score(table) == JournalistMax().score(table) == pytest.approx(greatest)
     assert ProsecutorMean().score(table) == Marketer().score(table) == pytest.approx(mean)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        GlobalCertaintyPenalty,
-        GeneralizedLoss,
-        AverageClassSize,
-        ProsecutorMax,
-        ProsecutorMean,
-        Marketer,
-    ],
-)
-def test_nothing_published_has_no_mean(metric):
-    assert metric().score(release([], required_k=2)) is None
-
-
-def test_everything_suppressed_loses_everything():
-    table = release([-1, -1], [column("q", [(0, 1)], [0, 0])], label=np.array([0, 1]), required_k=2)
-    assert GlobalCertaintyPenalty().score(table) == 1.0
-    assert GeneralizedLoss().score(table) == 1.0
-    assert Discernibility().score(table) == 4
-    assert Classification().score(table) == 2
-    assert ProsecutorMax().score(table) is None
