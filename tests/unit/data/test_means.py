@@ -112,17 +112,6 @@ def test_every_published_mean_is_that_of_its_class(ages, render, k):
         assert abs(Fraction(cell) - mean) <= Fraction(1, 20_000)
 
 
-def test_missing_values_publish_as_they_do_beside_ranges():
-    ages = ["20", "22", "", "", "40", ""]
-    for render in ("mean", "both"):
-        release, _ = published(render, ages, k=2, missing="value")
-        assert release.certificate["faults"] == {"uncovered": 0, "changed": 0}
-        # a row without any value would be nobody
-        frame = pl.DataFrame({"age": ages, "row": range(len(ages))})
-        suppressed = library.publish(frame, policy(render, 3, missing="suppress", other="plain"))
-        assert suppressed.data["age"].to_list().count("*") == 3
-
-
 def test_two_decimals_more_than_the_values_have_and_ten_at_most_behind_leading_zeros():
     assert mean_decimals(["1", "20"]) == 2
     assert mean_decimals(["1.5", " 2.125 "]) == 5

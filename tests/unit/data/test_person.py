@@ -456,12 +456,8 @@ def test_the_samples_and_many_records_whose_table_is_encoded_already():
     assert candidates(renamed) == [("fallnr",)]
     frame = purchases.generate(3000, 1)
     many = pl.concat(
-        [
-            frame.with_columns(
-                customer=pl.format("{}{}", pl.lit("abcdefghijklmnopqrst"[i]), "customer")
-            )
-            for i in range(20)
-        ]
+        frame.with_columns(pl.concat_str(pl.lit(letter), "customer").alias("customer"))
+        for letter in "abcdefghijklmnopqrst"
     )
     found = answer(many)
     assert [one.columns for one in found.candidates] == candidates(frame) == [("customer",)]

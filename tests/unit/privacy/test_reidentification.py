@@ -234,26 +234,23 @@ def test_the_attack_on_the_population_takes_the_weights():
     assert certificate["risk"]["journalist_max"] == pytest.approx(max(own), abs=5e-5)
 
 
-def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, tmp_path):
-    FRAME.write_csv(tmp_path / "in.csv")
-    policy, released = tmp_path / "p.json", tmp_path / "out.csv"
-    policy.write_text(json.dumps(POLICY))
-    report, trace = tmp_path / "report.html", tmp_path / "trace.jsonl"
-    more = "--report", report, "--trace", trace
-    assert shoal("publish", tmp_path / "in.csv", "-p", policy, "-o", released, *more).status == 0
-    (tmp_path / "release.yaml").write_text("version: 1")
-    dossier = tmp_path / "dossier.html"
-    shoal("dossier", released, "--context", tmp_path / "release.yaml", "-o", dossier, status=0)
-    stated = json.loads((tmp_path / "out.csv.certificate.json").read_text())["individual_risk"]
-    for page in (report, dossier):
-        text = page.read_text()
+def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, folder):
+    FRAME.write_csv("in.csv")
+    Path("p.json").write_text(json.dumps(POLICY))
+    Path("release.yaml").write_text("version: 1")
+    publish = "publish in.csv -p p.json -o out.csv --report report.html --trace trace.jsonl"
+    assert shoal(*publish.split()).status == 0
+    shoal(*"dossier out.csv --context release.yaml -o dossier.html".split(), status=0)
+    certificate = json.loads(Path("out.csv.certificate.json").read_text())
+    stated = certificate["individual_risk"]
+    for page in ("report.html", "dossier.html"):
+        text = Path(page).read_text()
         assert f"6 people; each person: {stated['own']['mean']:.3g} on average" in text
         assert f"with household: {stated['household']['mean']:.3g} on average" in text
         assert "mean, at most 0.3</text>" in text
+    read = "-p p.json --original in.csv --trace trace.jsonl".split()
+    assert shoal("verify", "out.csv", *read).status == 0
     stated["household"]["people"][-2] += 1
-    changed = json.loads((tmp_path / "out.csv.certificate.json").read_text())
-    forged = tmp_path / "forged.json"
-    forged.write_text(json.dumps(changed | {"individual_risk": stated}))
-    read = "-p", policy, "--original", tmp_path / "in.csv", "--trace", trace
-    assert shoal("verify", released, *read).status == 0
-    assert "individual_risk, household, people" in shoal("verify", released, forged, *read).out
+    Path("forged.json").write_text(json.dumps(certificate))
+    found = shoal("verify", "out.csv", "forged.json", *read).out
+    assert "individual_risk, household, people" in found
