@@ -42,10 +42,13 @@ IMPLIED = Case(
     classes=np.array([1, 2, 1, 1, 0, 0, 1, 0]),
     qids=(IndexedRequirement((0, 1), 1), IndexedRequirement((0,), 1)),
 )
+PAIRS = np.array([0, 0, 1, 1])
+HALF_EMPTY = Case(("a",), (PAIRS,), (tree(4, HALVES),), PAIRS, (IndexedRequirement((0,), 2),))
 
 
 @settings(max_examples=60)
 @example(IMPLIED, "gain-per-loss")  # the second QID is implied by the first
+@example(HALF_EMPTY, "gain-ratio")  # a node without records is left alone
 @given(cases(), st.sampled_from(SCORES))
 def test_the_columns_take_the_steps_of_the_plain_twin_and_stop_where_none_keeps_every_k(
     case, score
@@ -92,14 +95,6 @@ def test_a_qid_within_another_of_no_smaller_k_is_dropped():
     first, both, second = (((0,), 3), ((0, 1), 3), ((1,), 5))
     qids = [IndexedRequirement(*qid) for qid in (first, both, second, second)]
     assert without_implied(qids) == (qids[1], qids[2])
-
-
-def test_a_category_without_records_under_a_node_is_left_alone():
-    values = np.array([0, 0, 1, 1])
-    case = Case(("a",), (values,), (tree(4, HALVES),), values, (IndexedRequirement((0,), 2),))
-    state, steps = case.alone()
-    assert [tuple(s)[1:3] for s in steps] == [(0, 3), (0, 1)]
-    assert state.cut(0) == [(0, 0), (1, 1), (2, 3)]
 
 
 AGE = {"role": "quasi", "type": "number", "domain": [0, 99]}
