@@ -87,19 +87,9 @@ def visits(rng):
     }
 
 
-def visits_without_patient(rng):
-    return {name: cells for name, cells in visits(rng).items() if name != "Patientennummer"}
-
-
-def measured(rng, each=10, **more):
-    who = np.repeat(np.arange(40), each)
-    return {
-        "SUBJID": [f"S{i:03}" for i in who],
-        "age": rng.integers(18, 80, 40)[who],
-        "sex": sexes(rng, 40)[who],
-        "region": rng.choice(list("abc"), 40)[who],
-        "v": rng.integers(0, 1000, len(who)),
-    }
+def without(title, make):
+    """What makes the same table without a column."""
+    return lambda rng: {name: cells for name, cells in make(rng).items() if name != title}
 
 
 def calls(rng):
@@ -127,10 +117,6 @@ def trial(rng):
         "VISITNUM": np.tile(np.arange(1, 7), 160),
         "SYSBP": rng.integers(90, 160, len(who)),
     }
-
-
-def trial_by_site(rng):
-    return {name: cells for name, cells in trial(rng).items() if name != "USUBJID"}
 
 
 def households(rng, waves=1):
@@ -231,73 +217,48 @@ def sign_ups(rng):
     }
 
 
-def named(rng):
-    who = spread(rng, 250, 6)
-    return {
-        "Vorname": rng.choice(FIRST, 250)[who],
-        "Nachname": rng.choice(LAST, 250)[who],
-        "Geburtstag": [
-            f"{y}-{m:02}-17" for y, m in rng.integers([1930, 1], [2015, 13], (250, 2))[who]
-        ],
-        "Ort": rng.choice(["Bern", "Thun", "Chur"], 250)[who],
-        "Praxis": rng.choice(["Zahn", "Auge", "Haut"], len(who)),
-    }
-
-
-def namesakes(rng):
-    return {
-        "first_name": rng.choice(FIRST, 900),
-        "last_name": rng.choice(LAST, 900),
-        "birth_date": [
-            f"{y}-{m:02}-{d:02}" for y, m, d in rng.integers([1930, 1, 1], [2015, 13, 28], (900, 3))
-        ],
-        "sex": sexes(rng, 900),
-        "income": rng.integers(30_000, 90_000, 900),
-    }
-
-
-def unnamed(rng):
-    who = spread(rng, 300, 30)
-    return {
-        "c1": numbers(rng, 300, 7)[who],
-        "c2": sexes(rng, 300)[who],
-        "c3": rng.integers(1930, 2015, 300)[who],
-        "c4": rng.choice(list("xyz"), 300)[who],
-        "c5": rng.integers(0, 1000, len(who)),
-    }
-
-
-def companies(rng):
-    who = rng.integers(0, 80, 900)
-    return {
-        "UTILITYID": rng.choice(30_000, 80, replace=False)[who],
-        "STATE": rng.choice(list("ABCDEFGH"), 80)[who],
-        "OWNERSHIP": rng.choice(["public", "private"], 80)[who],
-        "MWH": rng.random(900).round(3),
-    }
+def births(rng, count):
+    return np.datetime64("1940-01-01") + rng.integers(0, 23_000, count)
 
 
 DRAWS = {
     "age": lambda rng, n: rng.integers(18, 80, n),
     "answer": lambda rng, n: rng.choice(list("abcde"), n),
-    "birth_date": lambda rng, n: np.datetime64("1940-01-01") + rng.integers(0, 23_000, n),
+    "birth_date": births,
     "birth_year": lambda rng, n: rng.integers(1930, 2006, n),
+    "c1": lambda rng, n: numbers(rng, n, 7),
+    "c2": sexes,
+    "c3": lambda rng, n: rng.integers(1930, 2015, n),
+    "c4": lambda rng, n: rng.choice(list("xyz"), n),
+    "c5": lambda rng, n: rng.integers(0, 1000, n),
     "class": lambda rng, n: rng.choice(["3a", "3b", "4a", "4b"], n),
+    "first_name": lambda rng, n: rng.choice(FIRST, n),
     "height": lambda rng, n: rng.normal(170, 9, n).round().astype(int),
+    "last_name": lambda rng, n: rng.choice(LAST, n),
     "salary": lambda rng, n: rng.integers(30, 150, n) * 1000,
     "sex": sexes,
     "staff_no": lambda rng, n: numbers(rng, n, 5),
     "student": lambda rng, n: [f"{2000 + i}" for i in range(n)],
     "visit": days,
     "zip": lambda rng, n: rng.integers(8000, 8400, n),
+    "Geburtstag": births,
+    "MWH": lambda rng, n: rng.random(n).round(3),
+    "Nachname": lambda rng, n: rng.choice(LAST, n),
+    "OWNERSHIP": lambda rng, n: rng.choice(["public", "private"], n),
+    "Ort": lambda rng, n: rng.choice(["Bern", "Thun", "Chur"], n),
+    "Praxis": lambda rng, n: rng.choice(["Zahn", "Auge", "Haut"], n),
+    "STATE": lambda rng, n: rng.choice(list("ABCDEFGH"), n),
+    "SUBJID": lambda rng, n: [f"S{i:03}" for i in range(n)],
+    "UTILITYID": lambda rng, n: rng.choice(30_000, n, replace=False),
+    "Vorname": lambda rng, n: rng.choice(FIRST, n),
 }
 
 
-def drawn(people, most, own, of_record=""):
-    """What makes a table: everybody has 1 to `most` records, and what is their own in all."""
+def drawn(people, most, own, of_record="", least=1):
+    """What makes a table: everybody has `least` to `most` records, and what is their own in all."""
 
     def make(rng):
-        who = spread(rng, people, most)
+        who = np.repeat(np.arange(people), rng.integers(least, most + 1, people))
         made = {name: np.asarray(DRAWS[name](rng, people))[who] for name in own.split()}
         return made | {name: DRAWS[name](rng, len(who)) for name in of_record.split()}
 
@@ -333,12 +294,12 @@ def unknown_days(rng, people=1500, most=1):
 
 BEDS = {
     "visits": Bed(visits, "SURE", ("Patientennummer",)),
-    "visits of cases": Bed(visits_without_patient, "ASK", ("Fallnummer",)),
-    "measured": Bed(measured, "SURE", ("SUBJID",)),
-    "measured often": Bed(lambda rng: measured(rng, 60), "SURE", ("SUBJID",)),
+    "visits of cases": Bed(without("Patientennummer", visits), "ASK", ("Fallnummer",)),
+    "measured": Bed(drawn(40, 10, "SUBJID age sex zip", "c5", least=10), "SURE", ("SUBJID",)),
+    "measured often": Bed(drawn(40, 60, "SUBJID age sex zip", "c5", least=60), "SURE", ("SUBJID",)),
     "calls": Bed(calls, "ASK", ("msisdn",), (("called",),)),
     "trial": Bed(trial, "SURE", ("USUBJID",)),
-    "trial by site": Bed(trial_by_site, "ASK", ("SITEID", "SUBJID")),
+    "trial by site": Bed(without("USUBJID", trial), "ASK", ("SITEID", "SUBJID")),
     "households": Bed(households, "NONE"),
     "panel": Bed(panel, "ASK", ("HHID", "person")),
     "beds": Bed(beds, "ASK", ("hospital", "ward", "bed_number")),
@@ -354,10 +315,14 @@ BEDS = {
     "wearers": Bed(wearers, "ASK", ("age", "gender", "height", "weight")),
     "shop": Bed(shop, "ASK", ("email",)),
     "sign-ups": Bed(sign_ups, "ASK", ("email",)),
-    "named": Bed(named, "ASK", ("Vorname", "Nachname", "Geburtstag")),
-    "namesakes": Bed(namesakes, "NONE"),
-    "unnamed": Bed(unnamed, "ASK", ("c1",)),
-    "companies": Bed(companies, "ASK", ("UTILITYID",)),
+    "named": Bed(
+        drawn(250, 6, "Vorname Nachname Geburtstag Ort", "Praxis"),
+        "ASK",
+        ("Vorname", "Nachname", "Geburtstag"),
+    ),
+    "namesakes": Bed(drawn(900, 1, "first_name last_name birth_date sex", "salary"), "NONE"),
+    "unnamed": Bed(drawn(300, 30, "c1 c2 c3 c4", "c5"), "ASK", ("c1",)),
+    "companies": Bed(drawn(80, 22, "UTILITYID STATE OWNERSHIP", "MWH"), "ASK", ("UTILITYID",)),
     "survey": Bed(drawn(500, 1, "age sex answer"), "NONE"),
     "survey of years": Bed(drawn(500, 1, "birth_year sex answer"), "NONE"),
     "survey of many": Bed(drawn(20_000, 1, "age sex answer"), "NONE"),
