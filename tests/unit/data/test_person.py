@@ -215,28 +215,6 @@ def test_a_number_of_which_people_have_several_is_asked_about(episodes, verdict)
     assert others == [{"first_name", "last_name", "birth_date"}] * (episodes > 1)
 
 
-@pytest.mark.parametrize("name", ["patient_id", "patient_no", "patient_admission_no"])
-@pytest.mark.parametrize(("numbers", "verdict"), [(1, "SURE"), (2, "ASK"), (3, "ASK"), (5, "ASK")])
-@pytest.mark.parametrize("birth", ["birth_date", "birth_year"])
-def test_a_number_is_not_sure_where_the_same_birth_and_sex_recur_under_several(
-    name, numbers, verdict, birth
-):
-    if numbers == 1 and name == "patient_admission_no":
-        return  # is asked about by its name alone
-    rng = np.random.default_rng(2)
-    number = spread(rng, 60 * numbers, 3)
-    who = number % 60
-    days = np.datetime64("1930-01-01") + rng.integers(0, 27_000, 60)
-    frame = {
-        name: [f"A{i:04}" for i in number],
-        birth: days.astype(str if birth == "birth_date" else "datetime64[Y]").astype(str)[who],
-        "sex": sexes(rng, 60)[who],
-        "district": rng.choice(list("NSWE"), 60)[who],
-        "ward": rng.choice(list("ABC"), len(who)),
-    }
-    assert first_of(frame) == (verdict, (name,))
-
-
 @pytest.mark.parametrize("name", ["patient_id", "user_id", "member_no"])
 @pytest.mark.parametrize("people", [12, 28, 60])
 def test_typing_errors_in_a_nearly_constant_column_make_no_row_a_person(name, people):

@@ -651,19 +651,6 @@ def test_few_people_under_a_word_for_them_are_asked_about(cells):
     assert asked(visits("patient", [*cells], 40))[0] == ("patient",)
 
 
-@pytest.mark.parametrize("form", ["P{:03}", "{:04}", "P-{}", "sub-{:02}"])
-@pytest.mark.parametrize("group", ["site", "hospital", "country", "study"])
-def test_numbers_as_text_that_begin_anew_are_asked_about_as_others_are(form, group):
-    rng = np.random.default_rng(9)
-    sizes = [70, 40, 33, 30]
-    who = rng.permutation(np.repeat(np.arange(sum(sizes)), rng.integers(1, 6, sum(sizes))))
-    of, nth = np.repeat(np.arange(4), sizes)[who], np.concatenate([*map(np.arange, sizes)])[who]
-    frame = {group: [f"G{i}" for i in of], "patient_id": [form.format(i + 1) for i in nth]}
-    frame["pain"] = rng.integers(0, 10, len(who))
-    frame["arm"] = rng.choice(["drug", "none"], len(who))
-    assert asked(frame)[:2] == [("patient_id",), (group, "patient_id")]
-
-
 @pytest.mark.parametrize("form", ["{}", "P{:03}"])
 def test_numbers_that_go_on_from_site_to_site_are_of_people_alone(form):
     frame = moved("patient_id", "site", form)
