@@ -154,67 +154,12 @@ def test_staff_are_asked_about_where_nobody_else_is_in_the_table(title, people):
         assert (title,) not in asked(frame | {other: any_of(30 * people, *"ABC")})
 
 
-COUNTED = "No. Empleado|No. Patient|Num Cliente|No. Socio|NUM_PATIENT|No. Pasien|No. Tarjeta"
-COUNTED += "|No. Cuenta|Num. polizza|N. tessera|No. Kartu"
-
-
-@pytest.mark.parametrize("title", COUNTED.split("|"))
-@pytest.mark.parametrize("people", [15, 195])
-def test_numbers_of_few_people_and_cards_that_are_named_as_counts_are_asked_about(title, people):
-    assert asked(records(title, people, 12)) == [(title,)]
-
-
-@pytest.mark.parametrize("title", ["num_cliente", "n_card", "No. Cuenta"])
-def test_numbers_from_zero_of_few_are_counts(title):
-    frame = records(title, 12, 60)
-    assert asked(frame | {title: frame[title].astype(int) - 1}) == []
-
-
-SCRIPTS = {
-    "ПІБ": "Шевченко Коваленко Бондаренко Ткаченко|Олена Тарас Юрій Оксана Марія Андрій",
-    "Ονοματεπώνυμο": "Παπαδόπουλος Γεωργίου Νικολάου Ιωάννου|Γιώργος Μαρία Ελένη Νίκος Άννα Σοφία",
-    "שם מלא": "כהן לוי מזרחי פרץ|דוד שרה יוסף מרים משה רחל",
-    "الاسم الكامل": "المصري الحسن العلي الخطيب|محمد أحمد علي حسن فاطمة خالد",
-    "रोगी": "शर्मा वर्मा गुप्ता सिंह|राम सीता अमित प्रिया राहुल अनिता",
-    "Họ và tên": "Nguyễn Trần Lê Phạm|An Thị,Bình Thị,Châu Thị,Dung Văn,Đức Thu,Hà Lan",
-    "x7": "Острый Тяжёлый Лёгкий Поздний|бронхит грипп отит гастрит ринит цистит",
-}
-
-
-@pytest.mark.parametrize("title", SCRIPTS)
-def test_full_names_in_any_script_are_asked_about_and_phrases_with_small_letters_are_not(title):
-    last, first = SCRIPTS[title].split("|")
-    firsts = first.split("," if "," in first else None)
-    names = [f"{one} {other}" for one in last.split() for other in firsts]
-    frame = numbered(title, names, 8) | {"date": any_of(192, *DAYS[:72])}
-    assert asked(frame) == ([] if title == "x7" else [(title,)])
-
-
 def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_number_them():
     frame = numbered("Surname", FIRST, 45)
     frame["Date"] = any_of(720, *DAYS[:72])
     proposal = propose_policy(pl.DataFrame(frame).cast(pl.String), k=5)
     *_, line = question_lines(proposal)
     assert line.startswith("no column is taken to number people, though Surname may: every record")
-
-
-RANDOM = "{0:08x}-91ab-4cde-8f01-{1:012x}|{0:08x}9f{1:022x}|Zx{0:09}-Q_{1:09}w"
-REACHED = {
-    "Cell|Line|Trial|Cep telefonu|Portable": "(555) 2{2:02}-4567",
-    "Celular|GSM|Cell|Natel privat": "55 50 77 {2:02} {3:02}|044 7{2:02} 8{3:02}0",
-    "Cell": "2{2:09}",
-    "profile_url|LinkedIn URL|user link|twitter_handle": "https://x.example/u{2}",
-    "browser_id|device_id|session token|cookie|page": RANDOM,
-}
-
-
-@pytest.mark.parametrize(
-    ("title", "form"),
-    [one for some, of in REACHED.items() for one in product(some.split("|"), of.split("|"))],
-)
-def test_phones_addresses_and_random_tokens_are_asked_about_under_such_titles(title, form):
-    cells = [form.format(n * 7919, n * 104729, n, 7 * n % 90 + 10) for n in range(10, 70)]
-    assert asked(numbered(title, cells) | {"day": any_of(360, *DAYS)}) == [(title,)]
 
 
 IN_ROUNDS = "Race Number|Race No|RaceNo|Race #|sex_worker_id|Constable|Comptable|Stable no|Cep No"
@@ -442,11 +387,6 @@ def test_a_number_with_points_of_thousands_is_doubted_under_any_title():
     assert answer(frame | {"day": any_of(360, *DAYS)}).doubted == ("Expte",)
 
 
-def test_bands_are_no_people():
-    frame = {"group_id": any_of(600, "0-9", "10-19", "20-29"), "day": any_of(600, *DAYS)}
-    assert asked(frame) == []
-
-
 WAVES = {
     **{"T{w}_{p:03}": (1, 2, 3), "V{w}-{p:03}": (1, 2, 3, 4), "{w}-{c}": ("pre", "post")},
     **{"{w}/{p:03}": (2021, 2022, 2023), "{w}_{p:03}": ("Baseline", "Followup")},
@@ -524,48 +464,6 @@ def test_a_hospital_number_is_asked_about_beside_keys_of_several_pictures():
 def test_a_number_of_a_file_is_asked_about_by_itself_beside_a_ward(title):
     frame = records(title, 60) | {"ward": any_of(360, *"ABC"), "day": any_of(360, *DAYS)}
     assert (title,) in asked(frame)
-
-
-@pytest.mark.parametrize("title", ["Worker", "Caller", "Employee", "Mitarbeiter", "Client"])
-@pytest.mark.parametrize("form", ["{0} ({1})", "{0} [{1}]", "{0} <{1}>"])
-def test_names_with_a_number_in_brackets_are_asked_about(title, form):
-    named = [form.format(name, 10_000 + 7 * number) for number, name in enumerate(FULL[:60])]
-    assert (title,) in asked({title: np.tile(named, 4), "day": any_of(240, *DAYS)})
-
-
-MOTHERS = "Your personal code (first two letters of mother's name + birthday)"
-CENTRES = [(centre, nr) for centre in range(1, 13) for nr in range(1, 16)]
-PLATES = [f"{'ABCDEFG'[i % 7]}{'HJKLM'[i % 5]}{i % 90 + 10}" for i in range(140)]
-STUDENTS = [f"2023{1 + i % 12:02}{1 + i % 28:02}" for i in range(84)]
-DISGUISED = {
-    **dict.fromkeys((MOTHERS, "Geburtsdatum-Code"), PLATES),
-    **{f"ID {form}": [form.format(*of) for of in CENTRES] for form in ("{}.{:02}", "{:02}:{:02}")},
-    **{f"x7 {form}": [form.format(*of) for of in CENTRES] for form in ("{}:{:02}", "{}.{}")},
-    **dict.fromkeys(("学号", "学籍番号", "Legajo no"), STUDENTS),
-    **{title: [f"{one} {one[::-1]}X" for one in PLATES] for title in ("VRM", "reg", "x8")},
-    **{title: [f"ZH {7919 * i + 1000}" for i in range(120)] for title in ("Matrícula", "targa")},
-    **{title: [f"{7919 * i % 10**7:07}-{i % 10}" for i in range(120)] for title in ("PHN", "CHI")},
-}
-
-
-@pytest.mark.parametrize("title", DISGUISED)
-@pytest.mark.parametrize("each", [3, 7])
-def test_codes_that_look_like_days_decimals_and_phrases_are_asked_about(title, each):
-    frame = numbered(title, [*dict.fromkeys(DISGUISED[title])], each)
-    found = asked(frame | {"day": any_of(len(frame["score"]), *DAYS)})
-    assert {*found} == {(title,)}  # once more where a part of it repeats
-
-
-TIMES = [f"{hour}:{minute:02}" for hour in range(7, 20) for minute in range(0, 60, 5)]
-ORDINALS = [f"{day}th of {month}" for day in range(4, 20) for month in ("May", "June", "July")]
-ROOMS = [f"{'Ward Room Hall'.split()[i % 3]} {i}" for i in range(60)]
-
-
-@pytest.mark.parametrize("cells", [TIMES, ROOMS, [f"{i / 4:.2f}" for i in range(90)]])
-def test_times_of_day_decimals_and_rooms_are_not_asked_about(cells):
-    assert asked({"x7": any_of(600, *cells), "day": any_of(600, *DAYS)}) == []
-    for title, days in (("birthday", ORDINALS), ("date key", [d.replace("-", "") for d in DAYS])):
-        assert asked({title: any_of(600, *days), "day": any_of(600, *DAYS)}) == []
 
 
 @pytest.mark.parametrize("title", ["Staff no", "Staff ID", "staff_number"])

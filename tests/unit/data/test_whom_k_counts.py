@@ -61,6 +61,30 @@ FILES += "|num_etu"
 FULL = "Last, First|Apellidos y nombre|Cognome e nome|Nom et prénom|Name, Vorname|Imię i nazwisko"
 FULL += "|Jméno a příjmení|Nombre completo|nomecompleto|nome|Nombre|naam|Navn|Namn|Nimi|Nama"
 FULL += "|Ad Soyad|Surname|voornaam en achternaam|deputado|Runner|party|who|x7"
+CARDS = "No. Patient|Num Cliente|No. Socio|NUM_PATIENT|No. Pasien|No. Tarjeta|No. Cuenta"
+CARDS += "|Num. polizza|N. tessera|No. Kartu|No. Empleado"
+SCRIPTS = {
+    "ПІБ": "Шевченко Коваленко Бондаренко Ткаченко|Олена Тарас Юрій Оксана Марія Андрій",
+    "Ονοματεπώνυμο": "Παπαδόπουλος Γεωργίου Νικολάου Ιωάννου|Γιώργος Μαρία Ελένη Νίκος Άννα Σοφία",
+    "שם מלא": "כהן לוי מזרחי פרץ|דוד שרה יוסף מרים משה רחל",
+    "الاسم الكامل": "المصري الحسن العلي الخطيب|محمد أحمد علي حسن فاطمة خالد",
+    "रोगी": "शर्मा वर्मा गुप्ता सिंह|राम सीता अमित प्रिया राहुल अनिता",
+    "Họ và tên": "Nguyễn Trần Lê Phạm|An_Thị Bình_Thị Châu_Thị Dung_Văn Đức_Thu Hà_Lan",
+}
+REACHED = {
+    "Cell|Line|Trial|Cep telefonu|Portable": ["(555) 2{2:02}-4567"],
+    "Celular|GSM|Cell|Natel privat": ["55 50 77 {2:02} {3:02}", "044 7{2:02} 8{3:02}0"],
+    "Cell": ["2{2:09}"],
+    "profile_url|LinkedIn URL|user link|twitter_handle": ["https://x.example/u{2}"],
+    "browser_id|device_id|session token|cookie|page": [
+        *("{0:08x}-91ab-4cde-8f01-{1:012x}", "{0:08x}9f{1:022x}", "Zx{0:09}-Q_{1:09}w")
+    ],
+}
+MOTHERS = "Your personal code (first two letters of mother's name + birthday)"
+CENTRES = [(centre, nr) for centre in range(1, 13) for nr in range(1, 16)]
+PLATES = [f"{'ABCDEFG'[i % 7]}{'HJKLM'[i % 5]}{i % 90 + 10}" for i in range(140)]
+STUDENTS = [f"2023{1 + i % 12:02}{1 + i % 28:02}" for i in range(84)]
+BADGES = numbers(10_000, 7, 60)
 ASKED = [
     *(
         (FULL, [form.format(*name.split()) for name in NAMES[:200]])
@@ -77,10 +101,31 @@ ASKED = [
         ("Client|Aktenzeichen|Expediente|ID|pid|Subject", numbers(1000, 37, 200, form))
         for form in ("{}/19", "{}/9", "{}-19", "2019/{}")  # no dates
     ),
+    *((CARDS, numbers(count=count)) for count in (15, 195)),
+    *(
+        (title, [name.replace("_", " ") for name in phrases(*names.split("|"))])
+        for title, names in SCRIPTS.items()
+    ),
+    *(
+        ("Worker|Caller|Employee|Mitarbeiter|Client", [*map(form.format, NAMES[:60], BADGES)])
+        for form in ("{0} ({1})", "{0} [{1}]", "{0} <{1}>")
+    ),
+    *(
+        (titles, [form.format(7919 * n, 104729 * n, n, 7 * n % 90 + 10) for n in range(10, 70)])
+        for titles, forms in REACHED.items()
+        for form in forms
+    ),
+    (f"{MOTHERS}|Geburtsdatum-Code", PLATES),
+    *(("x7", [form.format(*one) for one in CENTRES]) for form in ("{}:{:02}", "{}.{}")),
+    ("学号|学籍番号|Legajo no", STUDENTS),
+    ("VRM|reg|x8", [f"{one} {one[::-1]}X" for one in PLATES]),
+    ("Matrícula|targa", [f"ZH {7919 * i + 1000}" for i in range(120)]),
+    ("PHN|CHI", [f"{7919 * i % 10**7:07}-{i % 10}" for i in range(120)]),
 ]
 WORDS = {
     "product": phrases("Blue Red Green Large Small", "Shirt Skirt Jacket Hat Scarf Sock"),
     "x7": phrases("Acute Chronic Mild Severe Late", "Asthma Bronchitis Gout Angina Rash"),
+    "x8": phrases("Острый Тяжёлый Лёгкий Поздний", "бронхит грипп отит гастрит ринит цистит"),
     "nome_produto": phrases("Queijo Vinho Doce Sumo Carne", "Branco Tinto Fresco Magro"),
     "nome do município": phrases("Santa Rio Porto Campo", "Maria Claro Velho Rosa"),
     "school_name": phrases(" ".join(FIRST), "School College Academy"),
@@ -91,6 +136,7 @@ MONTHS = ["{}-{:02}", "{}/{}", "{}-{:02} ", "{}-{:02}-01", "{}-{:02}T00"]
 NOBODY = [
     *((title, cells, 20) for title, cells in WORDS.items()),
     ("num_client|n_patient|no_of_children|# of children", numbers(0, 1, 12), 60),
+    ("num_cliente|n_card|No. Cuenta", numbers(0, 1, 12), 60),
     *(("balance", numbers(-150 * step, step), 4) for step in (1, 10**5)),
     ("n_chart_events|num_nhs_visits|no_dossiers|number_of_passports", numbers(0, 1, 100), 4),
     ("n_seguros", numbers(0, 1, 100), 4),
@@ -98,6 +144,12 @@ NOBODY = [
     *(("Client", [m.format(2000 + i // 12, i % 12 + 1) for i in range(120)], 4) for m in MONTHS),
     ("score|balance|customer_balance|x7", ["-1", "-2", *numbers(0, 1, 100)], 4),
     ("code_insee|CODE_INSEE|codeinsee|Code INSEE", numbers(1000, 7, 60, "{:05}"), 7),
+    ("group_id", ["0-9", "10-19", "20-29"], 100),
+    ("x7", [f"{hour}:{minute:02}" for hour in range(7, 20) for minute in range(0, 60, 5)], 4),
+    ("x7", [f"{'Ward Room Hall'.split()[i % 3]} {i}" for i in range(60)], 10),
+    ("x7", [f"{i / 4:.2f}" for i in range(90)], 7),
+    ("birthday", [f"{day}th of {m}" for day in range(4, 20) for m in ("May", "June", "July")], 12),
+    ("date key", [f"2023{month:02}1{day}" for month in range(1, 13) for day in range(9)], 6),
 ]
 
 
@@ -106,6 +158,11 @@ NOBODY = [
 )
 def test_people_are_asked_about_under_such_titles(title, cells):
     assert asked(visits(title, cells)) == [(title,)]
+
+
+@pytest.mark.parametrize("form", ["{}.{:02}", "{:02}:{:02}"])
+def test_an_id_of_which_a_part_repeats_is_asked_about_once_more(form):
+    assert asked(visits("ID", [form.format(*one) for one in CENTRES])) == [("ID",)] * 2
 
 
 @pytest.mark.parametrize(
