@@ -4,8 +4,6 @@ were theirs: an eye, a picture, a child, an account; and beside it, whom nobody 
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import polars as pl
 import pytest
@@ -192,15 +190,6 @@ def test_numbers_that_a_group_may_have_given_are_asked_about(title, counter):
     assert answer(records(title, 60, 40) | {"day": any_of(2400, *DAYS)}).doubted == (title,)
 
 
-OF_THINGS = product("race_code|Esstisch|cell_type|CEP|Cell".split("|"), [24], [20])
-OF_GOODS = product("product_id|article no|Region code|Stratum no|Store no".split("|"), [60], [6])
-
-
-@pytest.mark.parametrize(("title", "people", "each"), [*OF_THINGS, *OF_GOODS])
-def test_codes_and_numbers_of_goods_areas_and_what_is_kept_are_not_asked_about(title, people, each):
-    assert asked(records(title, people, each) | {"day": any_of(people * each, *DAYS)}) == []
-
-
 @pytest.mark.parametrize("title", ["Patient", "Name", "patient_id", "Participant"])
 @pytest.mark.parametrize(("sign", "asks"), [("-", False), ("?", False), ("", True), ("NA", True)])
 def test_signs_that_people_type_for_no_value_are_no_merged_cells(title, sign, asks):
@@ -373,14 +362,6 @@ def test_measures_years_and_round_prices_are_not_taken_for_numbers_with_gaps(val
     assert asked({"x7": frame["x7"], "form": any_of(900, *"abc")}) == []
 
 
-@pytest.mark.parametrize("title", ["ID", "Subject", "Client", "Kundennummer", "Screening No."])
-@pytest.mark.parametrize("form", ["{}.{:03}", "{}-{}"])
-def test_points_of_thousands_and_hyphens_of_centres_hide_no_people(title, form):
-    numbers = [form.format(1 + i // 25, 1 + i % 25 + 200 * ("." in form)) for i in range(100)]
-    found = answer(numbered(title, numbers) | {"visit": any_of(600, *range(9))})
-    assert [one.columns for one in found.candidates] == [(title,)]
-
-
 def test_a_number_with_points_of_thousands_is_doubted_under_any_title():
     drawn = [f"{number // 1000}.{number % 1000:03}" for number in 100 * DRAWN + 7]
     frame = numbered("Expte", [one for one in drawn if len(one) < 10][:60])
@@ -458,12 +439,6 @@ def test_a_hospital_number_is_asked_about_beside_keys_of_several_pictures():
     people = np.tile(np.arange(60), 4)
     frame["Patient No"] = np.array([f"E{p:03}_{n}.png" for p, n in zip(people, nth, strict=True)])
     assert asked(frame) == [("Patient No",), ("Hospital Number",)]
-
-
-@pytest.mark.parametrize("title", ["Case File No", "No. de control"])
-def test_a_number_of_a_file_is_asked_about_by_itself_beside_a_ward(title):
-    frame = records(title, 60) | {"ward": any_of(360, *"ABC"), "day": any_of(360, *DAYS)}
-    assert (title,) in asked(frame)
 
 
 @pytest.mark.parametrize("title", ["Staff no", "Staff ID", "staff_number"])

@@ -85,6 +85,12 @@ CENTRES = [(centre, nr) for centre in range(1, 13) for nr in range(1, 16)]
 PLATES = [f"{'ABCDEFG'[i % 7]}{'HJKLM'[i % 5]}{i % 90 + 10}" for i in range(140)]
 STUDENTS = [f"2023{1 + i % 12:02}{1 + i % 28:02}" for i in range(84)]
 BADGES = numbers(10_000, 7, 60)
+LIKE_MEASURES = {
+    "phone": "(212) 555-{:04}", "Telefon": "+41 (0)79 555 {:04}", "from": "Ann Lee <lee{}@x.org>",
+    "visitor": "1033{0}.1368477{0:03}", "device": "-3074457345618{:06}",
+    "uid": "-3074457345618{:06}", "imei": "3.5432{}E+14", "card_no": "123,{:03}",
+    "patient": "{},25", "customer": "[{}]", "participant": "14-3-{}",
+}  # fmt: skip
 ASKED = [
     *(
         (FULL, [form.format(*name.split()) for name in NAMES[:200]])
@@ -121,6 +127,10 @@ ASKED = [
     ("VRM|reg|x8", [f"{one} {one[::-1]}X" for one in PLATES]),
     ("Matrícula|targa", [f"ZH {7919 * i + 1000}" for i in range(120)]),
     ("PHN|CHI", [f"{7919 * i % 10**7:07}-{i % 10}" for i in range(120)]),
+    *((title, numbers(10, 1, 80, form)) for title, form in LIKE_MEASURES.items()),
+    ("Kind", numbers(100, 1, 60, "K{:03}")),
+    ("author", numbers(100, 1, 60, "Ann Lee{}")),
+    ("Case File No|No. de control", numbers(count=60)),
 ]
 WORDS = {
     "product": phrases("Blue Red Green Large Small", "Shirt Skirt Jacket Hat Scarf Sock"),
@@ -145,6 +155,8 @@ NOBODY = [
     ("score|balance|customer_balance|x7", ["-1", "-2", *numbers(0, 1, 100)], 4),
     ("code_insee|CODE_INSEE|codeinsee|Code INSEE", numbers(1000, 7, 60, "{:05}"), 7),
     ("group_id", ["0-9", "10-19", "20-29"], 100),
+    ("race_code|Esstisch|cell_type|CEP|Cell", numbers(count=24), 20),
+    ("product_id|article no|Region code|Stratum no|Store no", numbers(count=60), 6),
     ("x7", [f"{hour}:{minute:02}" for hour in range(7, 20) for minute in range(0, 60, 5)], 4),
     ("x7", [f"{'Ward Room Hall'.split()[i % 3]} {i}" for i in range(60)], 10),
     ("x7", [f"{i / 4:.2f}" for i in range(90)], 7),
@@ -325,7 +337,27 @@ TOKENS = {
 WORDS_FOR_PEOPLE = "patient_sk|customer_sk|user_idx|participant_barcode|subject_label|user_login"
 WORDS_FOR_PEOPLE += "|player_tag|speaker|estudiante|klant|Käufer|uczestnik|SEQN|UHID|등록번호"
 WORDS_FOR_PEOPLE += "|No. Peserta|num_hc|household_key|Haushalt|study_id|StudyID"
+HASHED = """
+    device_id imei imsi msisdn CALLING_NUM medallion account AccountNumber pupil resident
+    nhs_number PESEL dni Versichertennummer Patientennummer Fallnummer PATID patnr SUBJID USUBJID
+    respondent uid userid user_id hash pseudonym 患者番号 会员号 cookie session mac contract
+    Kundennummer matricule code_patient IDPAZIENTE id_persona email_hash
+"""
+OF_PEOPLE = """
+    codigo_paciente codice_paziente cod_assistito код_пациента ид_клиента 病人ID 病人号 환자번호
+    회원번호 사번 学号 Teilnehmer Einwohner henkilotunnus رقم_المريض αριθμός_ασθενή κωδικός_πελάτη
+    מספר_מטופל KVNR NISS tckn UPN MBI beneficiary pasient deelnemer PTID empno tc_kimlik reviewerID
+    author_id enrollee policyholder IPP NSS wearer PAN
+"""
+CODES = [f"{n:08x}" for n in np.random.default_rng(1).integers(16**7, 16**8, 60)]
+PARTED = "ID|Subject|Client|Kundennummer|Screening No."
 SEEN = [
+    *((title, CODES) for title in HASHED.split()),
+    *((title, numbers(count=60)) for title in OF_PEOPLE.split()),
+    *(
+        (PARTED, [form.format(1 + i // 25, 1 + i % 25) for i in range(100)])
+        for form in ("{}.2{:02}", "{}-{}")
+    ),
     *(("id|x7|uid_hash|NRIC", cells) for cells in TOKENS.values()),
     ("NHI|HKID|nric|PPSN|NIK", [f"{'ABCDEF'[i % 6]}AB{1000 + i}" for i in range(PEOPLE)]),
     *((WORDS_FOR_PEOPLE, numbers(1, 1, 200, form)) for form in ("{}", "X{:04}")),
