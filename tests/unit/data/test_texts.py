@@ -1,4 +1,4 @@
-"""A few texts are encoded by Python, more of them by Polars: the codes are the same."""
+"""Texts as they are encoded, by Python or by Polars, and as they are compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data import table
+from shoal.data.schema import Attribute, Kind, Role
+from shoal.data.truth import as_values
 
 texts = st.text(st.characters(codec="utf-8"), max_size=3)
 
@@ -44,3 +46,19 @@ def test_each_place_is_that_of_the_same_text(cells, data):
     asked = data.draw(st.lists(texts | st.sampled_from(cells)))
     places = [cells.index(text) if text in cells else -1 for text in asked]
     assert table.places_in(listed, pl.Series(asked, dtype=pl.String)).tolist() == places
+
+
+@pytest.mark.parametrize(
+    ("kind", "are_same"),
+    [
+        (Kind.NUMBER, [True, True, True, False, True, False, True]),
+        (Kind.CATEGORY, [False, False, False, False, True, False, True]),
+    ],
+)
+def test_numbers_are_the_same_however_they_are_written_in_a_column_of_numbers(kind, are_same):
+    shown = ["35", "35.0", "3.5e1", "10000000000000001", "none", "", ""]
+    kept = ["035", " 35", "35", "10000000000000002", "none", "0", None]
+    attribute = Attribute("x", Role.SENSITIVE, kind)
+    tables = (table.Table(pl.DataFrame({"x": cells})) for cells in (shown, kept))
+    one, other = as_values(attribute, *tables)
+    assert (one == other).to_list() == are_same
