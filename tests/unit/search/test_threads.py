@@ -16,16 +16,13 @@ from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.data import cores
 from shoal.data.certificate_shape import shape_findings
-from shoal.data.classes import Classes
 from shoal.data.partition import Matrix
 from shoal.errors import InputError
-from shoal.privacy.k_anonymity import KAnonymity
-from shoal.privacy.promises import BoundPromises
 from shoal.search import large_tables
 from shoal.search.kernels import rounded_cut
 from shoal.search.segments import costs_of
 from shoal.tables.methods import rounded_partition
-from shoal.tables.methods.rounded_partition import EXACT_ROWS, PAPER, RoundedPartition
+from shoal.tables.methods.rounded_partition import EXACT_ROWS, RoundedPartition
 
 RECORDS = 2_999
 ROLES = {
@@ -173,24 +170,6 @@ def test_a_node_is_not_cut_by_lists_because_it_is_small_but_because_the_table_is
     rounded_cut.cut(by_lists, node, k, PRICED, EXACT_ROWS, costs)
     rounded_cut.cut(in_place, node, k, PRICED, EXACT_ROWS, costs, False)
     assert not np.array_equal(by_lists, in_place)  # or nobody would have to be told
-
-
-def test_a_method_gives_the_same_partition_on_any_number_of_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(large_tables, "GRAIN", 5_000)
-    monkeypatch.setattr(rounded_partition, "SORTED_RECORDS", 0)
-    rng = np.random.default_rng(3)
-    codes = np.column_stack([rng.integers(0, v, 60_000) for v in (74, 9, 16)]).astype(np.int32)
-    matrix = Matrix.from_columns(codes, [74.0, 9.0, 16.0])
-    promises = BoundPromises([KAnonymity(10)], Classes(np.zeros(60_000, dtype=np.int32), 1))
-    for parameters in ({"refine": "none"}, PAPER):
-        found = []
-        for threads in (1, 3):
-            with cores.using(threads):
-                method = RoundedPartition(**parameters)
-                found.append(method.partition(matrix, promises, rng).labels)
-        assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize("asked", [0, 100_000, "2", True, 1.5])
