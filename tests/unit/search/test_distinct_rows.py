@@ -15,7 +15,7 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
 from shoal.search import large_tables
-from shoal.search.large_tables import RowPromises, distinct_rows_of, of_records, rows_within
+from shoal.search.large_tables import RowPromises, distinct_rows_of, rows_within
 from shoal.tables.methods.full_domain import FullDomain
 from shoal.tables.methods.tds import TopDownSpecialization
 from shoal_papers.baselines.datafly import Datafly
@@ -153,16 +153,6 @@ def test_records_with_another_label_are_another_row_where_it_is_asked_for() -> N
     assert rows.label is not None
     assert (rows.label.tolist(), row_of.tolist()) == ([0, 1], label)
     assert (together[0].records, together[0].label) == (1, None)
-
-
-def test_a_further_round_is_carried_to_the_records_that_were_suppressed() -> None:
-    """Rows 1 and 3 are suppressed, and of these row 3 again: so are its records 2 and 5."""
-    spans = (np.zeros(1, dtype=np.int32),)
-    again = Cut(spans, np.array([False, True]))
-    cut = Cut(spans, np.array([False, True, False, True]), next_round=again)
-    carried = of_records(cut, np.array([0, 1, 3, 2, 1, 3], dtype=np.int32))
-    assert carried.suppressed.tolist() == [False, True, True, False, True, True]
-    assert carried.round_of_record().tolist() == [0, 1, -1, 0, 1, -1]
 
 
 def test_promises_about_rows_are_asked_of_their_records() -> None:
