@@ -37,18 +37,6 @@ PEOPLE = {"at": [*"aabbccdd"], "sex": [*"fmfmfmfm"], "age": [1, 1, 1, 1, 2, 2, 2
 FRAME = pl.DataFrame({"at": ["a", "b", "c"], "sex": ["f", "f", "m"], "age": [1, 1, 2]})
 
 
-def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
-    asked = policy(tmp_path, PEOPLE, {"model": "k-map", "k": 2})
-    released = pl.DataFrame(
-        {"at": ["north", "north", "south"], "sex": ["f", "f", "*"], "age": ["1", "1", "[2, 3]"]}
-    )
-    certificate = shoal.audit(released, asked, FRAME)
-    # two women of the north; four people of the south
-    assert certificate["promises"][0]["measured"] == 2
-    assert certificate.holds
-    assert not shoal.audit(FRAME, asked, FRAME).holds
-
-
 def test_a_population_in_which_somebody_has_several_records_is_refused(tmp_path):
     people = PEOPLE | {"who": ["p", "q", "P", " p", "p\u200b", "r", "s", "t"]}
     asked = policy(tmp_path, people, {"model": "k-map", "k": 2}, name="mondrian")
@@ -148,14 +136,6 @@ def test_delta_presence_bounds_the_chance_to_be_in_the_release(tmp_path):
     promise = shoal.publish(FRAME, asked).certificate["promises"][0]
     assert promise["holds"]
     assert promise["measured"] <= 0.5
-
-
-def test_people_who_fit_no_class_break_a_least_chance():
-    fits = {"p": Population(np.array([4]), 3)}
-    classes = Classes(np.zeros(2, np.int32), 1, population=fits)
-    assert DeltaPresence(0.5, "p").holds(classes).all()
-    assert not DeltaPresence(0.5, "p", 0.1).holds(classes).any()
-    assert DeltaPresence(0.5, "p", 0.1).report(classes)["measured_min"] == 0.0
 
 
 @given(

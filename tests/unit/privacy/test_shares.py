@@ -38,15 +38,6 @@ def test_a_gain_of_exactly_beta_holds():
     assert not BetaLikeness("s", 0.999999, "basic").holds(classes)[0]
 
 
-def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
-    # 60 % of the table, all of the class: a gain of 2/3, and -ln 0.6 is 0.51
-    classes = one_class((10, 0), (2, 8))
-    assert BetaLikeness("s", 1.0, "basic").holds(classes)[0]
-    report = BetaLikeness("s", 1.0).report(classes)
-    assert report["holds"] is False
-    assert report["measured"] == pytest.approx(max(2 / 3 / -math.log(0.6), 1.0))
-
-
 @given(published.classes(), DELTAS)
 def test_delta_disclosure_bounds_basic_beta_likeness(classes, delta):
     """q / p < exp(delta), so that no gain reaches exp(delta) - 1."""
