@@ -5,7 +5,6 @@ where records are counted although a column may number people, every verb says s
 from __future__ import annotations
 
 import functools
-import itertools
 import warnings
 
 import numpy as np
@@ -93,30 +92,17 @@ FORMS = [
     "101-{0:04}", "2019-{0:05}", "19850102-{0:04}", "{0:02}-34-56", "1,{0:03}", "({0})",
     "-{0}", "1.{0:03}E+09", "{1}.0", "201903{0:02}",
 ]  # fmt: skip
-COUNTS = ["num_patient", "No. Kunde", "n_secu", "total_x"]
-HAD = (
-    "patient_scan_id patient_biopsy_no patient_tumor_id student_exam_no donor_bag_no"
-    " voter_ballot_no Patientenprobennummer Kundenbestellnummer"
-).split()
 
 
-@pytest.mark.parametrize(
-    ("verdict", "name", "form"),
-    [
-        *itertools.product(["SURE"], ["patient_id", "ssn"], FORMS),
-        *itertools.product(["ASK"], COUNTS, ["{1}"]),
-        *itertools.product(["ASK"], HAD, ["S-{1}"]),
-    ],
-)
-def test_a_number_in_any_form_is_sure_unless_it_is_named_for_a_count_or_a_thing(
-    verdict, name, form
-):
+@pytest.mark.parametrize("name", ["patient_id", "ssn"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_number_in_any_form_is_sure(name, form):
     rng = np.random.default_rng(1)
     who = spread(rng, 80, 8)
     frame = {name: [form.format(i + 10, i + 1000) for i in who]}
     frame |= {"sex": sexes(rng, 80)[who], "birth_year": rng.integers(1930, 2010, 80)[who]}
     frame["n_drugs"] = rng.integers(0, 40, len(who))
-    assert first_of(frame) == (verdict, (name,))
+    assert first_of(frame) == ("SURE", (name,))
 
 
 @pytest.mark.parametrize(

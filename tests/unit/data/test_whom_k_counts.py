@@ -244,7 +244,7 @@ def test_what_is_called_nearly_like_them_is_not_asked_about(title):
     assert asked(frame.with_columns(frame[title].shuffle(41))) == []
 
 
-@pytest.mark.parametrize("title", COUNTED.split("|"))
+@pytest.mark.parametrize("title", f"{COUNTED}|num_patient|No. Kunde|n_secu|total_x".split("|"))
 def test_numbers_of_people_that_are_named_as_counts_are_found_beside_what_is_theirs(title):
     rng = np.random.default_rng(41)
     own = {"sex": rng.choice([*"FM"], PEOPLE), "birth_year": rng.integers(1940, 2005, PEOPLE)}
@@ -772,7 +772,9 @@ HEADED = (
     "id_visita_paciente id_episodio_utente id_pedido_cliente nr_zamowienia_klienta visit_id_patient"
     " id_ricovero_paziente id_prelevement_patient id_dispositivo_usuario id_centro_alumno mother_id"
     " class_student_id family_patient_id couple_person_id case_patient_id index_person_id"
-    " matched_patid proband_id lege_personnr id_assure"
+    " matched_patid proband_id lege_personnr id_assure patient_scan_id patient_biopsy_no"
+    " patient_tumor_id student_exam_no donor_bag_no voter_ballot_no Patientenprobennummer"
+    " Kundenbestellnummer"
 )
 
 
