@@ -199,13 +199,6 @@ def test_bare_command_shows_help_and_nothing_else(shoal):
     assert "shoal: ;" not in result.err
 
 
-def test_proposal_sees_missing_values_and_missing_headers():
-    frame = pl.DataFrame({"born": ["2001-02-03", "?", "1999-01-01"], "town": ["a", "b", "NA"]})
-    assert yaml.safe_load(propose(Table(frame), 2))["missing_values"] == ["", "?", "NA"]
-    with pytest.raises(InputError, match="look like data"):
-        propose(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
-
-
 def test_names_that_are_numbers_are_said_and_not_refused():
     """Three of five names may be years; they may be the first record as well."""
     frame = {"pupil": [f"S{i}" for i in range(60)], "school": ["A", "B"] * 30}
