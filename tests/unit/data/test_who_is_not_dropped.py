@@ -118,17 +118,6 @@ def test_who_takes_part_in_every_group_is_asked_about(group, people, groups, sha
     assert ("Patient ID",) in asked(crossed(people, groups, "Patient ID", group, share))
 
 
-@pytest.mark.parametrize("sizes", [(1, 6), (2, 3)])
-def test_who_is_counted_in_each_of_many_rooms_or_couples_stays_a_record(sizes):
-    members = np.random.default_rng(2).integers(*sizes, 200)
-    frame = {
-        "room": np.repeat(np.arange(200), members),
-        "person": np.concatenate([np.arange(count) + 1 for count in members]),
-        "hours": any_of(members.sum(), *range(60)),
-    }
-    assert asked(frame) == []
-
-
 @pytest.mark.parametrize(
     "title", ["Surname", "Nachname", "Apellidos", "Nom de famille", "Family name", "Vorname"]
 )

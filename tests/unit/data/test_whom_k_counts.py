@@ -888,11 +888,12 @@ def test_codes_that_agree_on_a_year_of_birth_alone_are_asked_about(title, own, e
     assert not asked(frame.with_columns(pl.Series(title, rng.permutation(frame[title]))))
 
 
-@pytest.mark.parametrize("titles", ["HHID|PNO", "Haushalt|Person", "hogar|persona"])
+@pytest.mark.parametrize("titles", ["HHID|PNO", "Haushalt|Person", "hogar|persona", "room|person"])
 @pytest.mark.parametrize("third", [None, "Zimmer", "Team", "Region"])
-def test_members_of_households_with_numbers_of_their_own_are_people(titles, third):
+@pytest.mark.parametrize("couples", [True, False])
+def test_members_of_households_with_numbers_of_their_own_are_people(titles, third, couples):
     rng = np.random.default_rng(6)
-    household = np.repeat(np.arange(250), 1 + rng.poisson(1.6, 250))
+    household = np.repeat(np.arange(250), 2 if couples else 1 + rng.poisson(1.6, 250))
     member = np.arange(len(household)) - np.searchsorted(household, household)
     cells = dict(zip(titles.split("|"), [household + 1001, member + 1], strict=True))
     if third:
