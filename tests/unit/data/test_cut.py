@@ -161,15 +161,6 @@ def test_a_cut_at_levels_suppresses_nobody_unless_it_says_whom():
     assert Cut.at_levels(matrix, (1, 0), some).suppressed.tolist() == some.tolist()
 
 
-def test_a_code_lies_in_the_last_span_that_starts_at_or_before_it():
-    cut = Cut((np.array([0]), np.array([0, 3, 4, 9])), np.zeros(1, dtype=bool))
-    codes = np.arange(11)
-    spans = cut.spans(1, codes)
-    assert spans.dtype == np.int32
-    assert spans.tolist() == [sum(start <= code for start in (3, 4, 9)) for code in codes]
-    assert cut.spans(0, codes).tolist() == [0] * 11
-
-
 @given(st.data())
 def test_every_record_shows_the_first_cut_that_does_not_suppress_it(data):
     rounds = data.draw(st.integers(1, 4))

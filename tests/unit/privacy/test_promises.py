@@ -121,14 +121,6 @@ def test_sizes_suffice_only_for_k_and_only_where_a_record_is_a_subject(models, s
     assert BoundPromises(models, table([0, 1, 1], subjects)).needs_more_than_k is beyond
 
 
-def test_an_empty_class_holds_nothing():
-    assert BoundPromises([], table([0, 1])).holds(np.array([0, 2]), 3).tolist() == [
-        True,
-        False,
-        True,
-    ]
-
-
 @given(published.classes(), st.data())
 def test_promises_restricted_to_some_records_take_these_for_the_whole_table(classes, data):
     n = len(classes.labels)
