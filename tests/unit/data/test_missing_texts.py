@@ -77,17 +77,10 @@ def test_the_audit_of_such_a_file():
     assert (diverse["measured"], diverse["holds"]) == (2, False)
 
 
-def test_counting_promises_take_all_texts_for_one_value():
-    classes = classes_of(["", "refused", "unknown", "a", "a", "b"], [0] * 6)
-    assert measured(LDiversity("s", 2), classes) == [3]
-    assert measured(LDiversity("s", 2, "recursive", 3), classes) == [2]
-    assert measured(PSensitiveKAnonymity(("s",), 2, 2), classes) == [3]
-    assert measured(AlphaKAnonymity("s", 0.5, 2), classes) == [0.5]
+def test_a_designated_text_is_told_from_others_for_no_value_in_a_hierarchy_too():
+    flat = classes_of(["", "refused", "unknown", "a", "a", "b"], [0] * 6)
     designated = AlphaKAnonymity("s", 0.5, 2, ("refused", "b"))
-    assert measured(designated, classes) == pytest.approx([1 / 6])
-
-
-def test_a_designated_text_of_a_hierarchy():
+    assert measured(designated, flat) == pytest.approx([1 / 6])
     classes = classes_of(["", "refused", "refused", "1"], [0] * 4, "hierarchical")
     column = classes.sensitive["s"]
     assert [column.code_of(text) for text in ("1", "3", "", "refused", "x")] == [0, 2, 3, 4, None]
