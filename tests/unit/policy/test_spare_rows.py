@@ -482,6 +482,13 @@ def a_post(number: int) -> dict[str, str]:
 
 
 POSTS = [a_post(number) for number in range(200)]
+FOR_POSTS = Policy.from_dict(content_of(OF_POSTS, 2))
+
+
+def looks_of_one(**cells: str) -> list[str]:
+    """How warnings of posts begin, of which one has these cells."""
+    rows = [row | (cells if i == 5 else {}) for i, row in enumerate(POSTS)]
+    return looks_of(pl.DataFrame(rows), FOR_POSTS)
 
 
 def with_gaps(gaps: dict[int, tuple[str, ...]], without: tuple[str, ...] = ()) -> list[str]:
@@ -545,12 +552,8 @@ PARTS = "John|Doe,Doe|Jane,Mickey|Mouse,Foo|Bar,Sample|Person,admin|admin,X|X,Fu
 @pytest.mark.parametrize("parts", [pair.split("|") for pair in PARTS.split(",")])
 def test_parts_of_a_name_that_are_a_test_together_are_said_once(parts):
     for (first, last), said in ((parts, 1), ((parts[0], "Suter"), 0), (("Ida", parts[1]), 0)):
-        named = {"surname": last, "first name": first}
-        rows = [row | (named if i == 5 else {}) for i, row in enumerate(POSTS)]
-        policy = Policy.from_dict(content_of(OF_POSTS, 2))
-        assert (
-            looks_of(pl.DataFrame(rows), policy) == ["attribute 'first name': 1 row looks"] * said
-        )
+        found = looks_of_one(**{"surname": last, "first name": first})
+        assert found == ["attribute 'first name': 1 row looks"] * said
 
 
 @pytest.mark.parametrize(
@@ -569,18 +572,13 @@ def test_what_is_written_otherwise_among_numbers_of_rows_is_said(called, title, 
 
 @pytest.mark.parametrize("sign", ["NN", "N.N.", "n. n.", "N N"])
 def test_two_letters_for_no_name_are_said_unless_they_may_be_initials(sign):
-    rows = [
-        row | ({"surname": sign, "first name": ""} if i == 5 else {}) for i, row in enumerate(POSTS)
-    ]
-    policy = Policy.from_dict(content_of(OF_POSTS, 2))
-    (said,) = said_of(pl.DataFrame(rows), policy)
-    assert said.startswith("attribute 'surname': 1 row looks like")
-    hired = [row | {"surname": sign if i == 5 else row["surname"]} for i, row in enumerate(POSTS)]
-    assert said_of(pl.DataFrame(hired), policy) == []
-    letters = [
-        row | {"surname": f"{'ABCN'[i % 4]}.{'KLMN'[i // 4 % 4]}."} for i, row in enumerate(rows)
-    ]
-    assert said_of(pl.DataFrame(letters), policy) == []
+    named = {"surname": sign, "first name": ""}
+    assert looks_of_one(**named) == ["attribute 'surname': 1 row looks"]
+    assert looks_of_one(surname=sign) == []
+    letters = [f"{one}.{two}." for two in "KLMN" for one in "ABCN"] * 13
+    frame = pl.DataFrame(POSTS).with_columns(pl.Series("surname", letters[:200]))
+    frame[5, "first name"] = ""
+    assert said_of(frame, FOR_POSTS) == []
     assert said_of([*NAMED, {**a_person(1), "pid": "Anna Hannen"}], policy_of()) == []
 
 
