@@ -71,14 +71,13 @@ SCRIPTS = {
     "रोगी": "शर्मा वर्मा गुप्ता सिंह|राम सीता अमित प्रिया राहुल अनिता",
     "Họ và tên": "Nguyễn Trần Lê Phạm|An_Thị Bình_Thị Châu_Thị Dung_Văn Đức_Thu Hà_Lan",
 }
+TOKEN_FORMS = ["{0:08x}-91ab-4cde-8f01-{1:012x}", "{0:08x}9f{1:022x}", "Zx{0:09}-Q_{1:09}w"]
 REACHED = {
     "Cell|Line|Trial|Cep telefonu|Portable": ["(555) 2{2:02}-4567"],
     "Celular|GSM|Cell|Natel privat": ["55 50 77 {2:02} {3:02}", "044 7{2:02} 8{3:02}0"],
     "Cell": ["2{2:09}"],
     "profile_url|LinkedIn URL|user link|twitter_handle": ["https://x.example/u{2}"],
-    "browser_id|device_id|session token|cookie|page": [
-        *("{0:08x}-91ab-4cde-8f01-{1:012x}", "{0:08x}9f{1:022x}", "Zx{0:09}-Q_{1:09}w")
-    ],
+    "browser_id|device_id|session token|cookie|page": TOKEN_FORMS,
 }
 MOTHERS = "Your personal code (first two letters of mother's name + birthday)"
 CENTRES = [(centre, nr) for centre in range(1, 13) for nr in range(1, 16)]
