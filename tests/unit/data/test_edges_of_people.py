@@ -125,21 +125,6 @@ def test_a_stream_sets_aside_whom_a_decimal_names(folder, shoal):
     assert "2 bad records" in done.err
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("p.yaml", "version: 1\nk: 0x" + "f" * 4_000, "fix the syntax"),
-        ("p.yaml", "version: 1\nx: " + "[" * 150 + "]" * 150, "fix the syntax"),
-        ("p.toml", "a" + ".a" * 50_000 + " = 1", "more than 100 parts"),
-    ],
-    ids=["number", "depth", "key"],
-)
-def test_numbers_depths_and_keys_beyond_reason_are_refused(tmp_path, name, text, said):
-    (tmp_path / name).write_text(f"{text}\n")
-    with pytest.raises(InputError, match=said):
-        shoal.Policy.load(tmp_path / name)
-
-
 def read_known(frame, policy):
     policy = shoal.Policy.of(policy)
     return known_values(policy.tables.original_table(Table(frame)), policy)

@@ -84,10 +84,20 @@ def test_json_and_toml_say_the_same_as_yaml(tmp_path):
     assert models[0] == models[1] == models[2]
 
 
-@pytest.mark.parametrize(("name", "text"), [("p.yaml", "a: [1"), ("p.json", "{"), ("p.toml", "=")])
-def test_broken_syntax_is_one_clear_line(tmp_path, name, text):
+BROKEN = {
+    "list": ("p.yaml", "a: [1", r"line 1|the file can't"),
+    "object": ("p.json", "{", r"line 1|the file can't"),
+    "no name": ("p.toml", "=", r"line 1|the file can't"),
+    "number": ("p.yaml", "version: 1\nk: 0x" + "f" * 4_000, "fix the syntax"),
+    "depth": ("p.yaml", "version: 1\nx: " + "[" * 150 + "]" * 150, "fix the syntax"),
+    "key": ("p.toml", "a" + ".a" * 50_000 + " = 1", "more than 100 parts"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "said"), BROKEN.values(), ids=BROKEN)
+def test_syntax_that_is_broken_or_beyond_reason_is_one_clear_line(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=r"line 1|the file can't"):
+    with pytest.raises(InputError, match=said):
         Policy.load(tmp_path / name)
 
 
