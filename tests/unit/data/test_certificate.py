@@ -1,7 +1,5 @@
 """Certificate 2: when, by what, under which policy, column by column; and that it verifies."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Classes are counted in distinct people, and how many classes have each size is exact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """Names are read by whole words."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """A matrix lays its codes out by record or by attribute, whichever a method asks for."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Global recoding: what a cut shows of every value."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Ways in which one person, or one value, was taken for several, or nobody for somebody."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import unicodedata

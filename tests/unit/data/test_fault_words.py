@@ -1,7 +1,5 @@
 """Faults in words: a sentence for each kind, and never the key that programs read."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """What is wrong with a file of keys and values, said without the checker's own words."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

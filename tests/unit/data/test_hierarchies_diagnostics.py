@@ -1,7 +1,5 @@
 """Every fault that is put into a sound hierarchy is found, and no message tells a label."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edits of a hierarchy: by hand, what stays, and every edit that can't be made."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -2,8 +2,6 @@
 refused.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Hierarchy tables: what is read, what is refused, and that writing loses nothing."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import time

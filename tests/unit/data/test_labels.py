@@ -1,7 +1,5 @@
 """Records that show equal cells are one class, and classes are numbered in the order of cells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

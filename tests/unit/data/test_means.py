@@ -2,8 +2,6 @@
 makes of them.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What Python reads of a refusal: keyword arguments in place of a command's options."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

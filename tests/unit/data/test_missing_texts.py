@@ -1,7 +1,5 @@
 """Several texts for "no value" in a sensitive column: no promise holds because of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -2,8 +2,6 @@
 where records are counted although a column may number people, every verb says so.
 """
 
-from __future__ import annotations
-
 import functools
 import warnings
 

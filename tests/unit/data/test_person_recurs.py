@@ -1,7 +1,5 @@
 """Who recurs under several numbers, or under none, is asked about; namesakes by chance are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Progress: one argument for everybody, counts for those who take them."""
 
-from __future__ import annotations
-
 import shoal
 from sample_policies import content_of
 from shoal.data.progress import no_progress, tell

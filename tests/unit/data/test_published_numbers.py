@@ -1,7 +1,5 @@
 """Ends, middles and means beside published cells, and columns with types."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Large arrays lie in memory as far as is allowed, and beyond in files without a name."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Ends of intervals moved outward to round numbers, and ends that are one person's own value."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The order of published rows: what it follows from, against a plain sort."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights and households of a sample: read strictly, and published only where a policy says so."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

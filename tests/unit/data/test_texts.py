@@ -1,7 +1,5 @@
 """Texts as they are encoded, by Python or by Polars, and as they are compared."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

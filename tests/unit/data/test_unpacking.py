@@ -1,7 +1,5 @@
 """Small files that unfold to much are refused before memory is taken for it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -2,8 +2,6 @@
 were theirs: an eye, a picture, a child, an account; and beside it, whom nobody must be asked about.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -2,8 +2,6 @@
 about which nobody must be asked.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

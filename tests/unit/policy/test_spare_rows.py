@@ -2,8 +2,6 @@
 alarm, however little is known of them.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from itertools import product
