@@ -86,23 +86,6 @@ def test_one_row_a_person_is_none(name):
     assert bed.first not in candidates(first)
 
 
-FORMS = [
-    "101-{0:04}", "2019-{0:05}", "19850102-{0:04}", "{0:02}-34-56", "1,{0:03}", "({0})",
-    "-{0}", "1.{0:03}E+09", "{1}.0", "201903{0:02}",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["patient_id", "ssn"])
-@pytest.mark.parametrize("form", FORMS)
-def test_a_number_in_any_form_is_sure(name, form):
-    rng = np.random.default_rng(1)
-    who = spread(rng, 80, 8)
-    frame = {name: [form.format(i + 10, i + 1000) for i in who]}
-    frame |= {"sex": sexes(rng, 80)[who], "birth_year": rng.integers(1930, 2010, 80)[who]}
-    frame["n_drugs"] = rng.integers(0, 40, len(who))
-    assert first_of(frame) == ("SURE", (name,))
-
-
 @pytest.mark.parametrize(
     ("name", "form", "least"),
     [

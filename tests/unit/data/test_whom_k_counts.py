@@ -742,10 +742,22 @@ OTHERS = (
 )
 
 
+CIVIL = numbers(217, 1, 60, "7.443.{}-9")
+WRITTEN = "101-{:04} 2019-{:05} 19850102-{:04} {:02}-34-56 1,{:03} ({}) -{} 1.{:03}E+09 10{}.0"
+SURE = [
+    *((title, CIVIL) for title in "insee rut nie upn patient_nhs_number fnr".split()),
+    *(
+        (title, numbers(10, 1, 80, form))
+        for title in ("patient_id", "ssn")
+        for form in (*WRITTEN.split(), "201903{:02}")
+    ),
+]
+
+
 @pytest.mark.parametrize("title", OTHERS.split())
 @pytest.mark.parametrize("own", [True, False])
 def test_civil_numbers_beside_words_for_others_are_never_sure(title, own):
-    frame = visits(title, [f"7.443.{217 + i}-9" for i in range(60)], 7)
+    frame = visits(title, CIVIL, 7)
     rng = np.random.default_rng(10)
     if own:
         sexes, ages = rng.choice([*"mf"], frame.height), rng.integers(18, 65, frame.height)
@@ -753,10 +765,9 @@ def test_civil_numbers_beside_words_for_others_are_never_sure(title, own):
     assert asked(frame) == ([] if own else [(title,)])
 
 
-@pytest.mark.parametrize("title", ["insee", "rut", "nie", "upn", "patient_nhs_number", "fnr"])
-def test_civil_numbers_alone_are_sure(title):
-    cells = [f"7.443.{217 + i}-9" for i in range(60)]
-    found = answer(visits(title, cells, 7, born=list(range(1940, 2000))))
+@pytest.mark.parametrize(("title", "cells"), SURE)
+def test_civil_numbers_and_those_in_any_form_are_sure_where_births_agree(title, cells):
+    found = answer(visits(title, cells, 7, born=range(1930, 1930 + len(cells))))
     assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (title,))
 
 
