@@ -344,17 +344,6 @@ def test_every_promise_says_what_it_is():
         assert model.source
 
 
-def without_missing(labels, columns, missing, ask):
-    """What a promise measures in the worst class once nobody without a value is left, by hand."""
-    worst = []
-    for label in sorted({*labels}):
-        of_class = [i for i, one in enumerate(labels) if one == label]
-        for column in columns:
-            kept = [column[i] for i in of_class if column[i] < missing]
-            worst.append(ask(kept))
-    return worst
-
-
 @pytest.mark.parametrize("make", [partial(TCloseness, t=0.9), partial(BetaLikeness, beta=9.0)])
 @pytest.mark.parametrize(
     ("labels", "is_said"), [([0, 0, 1, 1], True), ([0, 0, 1, -1], False)], ids=["kept", "withheld"]
@@ -380,14 +369,17 @@ def test_what_is_measured_without_missing_values_is_as_counted_by_hand(data):
     }
     classes = Classes(np.array(labels, dtype=np.int32), max(labels) + 1, None, sensitive)
 
-    def share(kept):
-        return max(kept.count(one) for one in kept) / len(kept) if kept else 0.0
+    def values_of(column):
+        """Those of each class that are no missing ones."""
+        shown = [*zip(labels, column, strict=True)]
+        return [[one for own, one in shown if own == label and one < 3] for label in {*labels}]
 
-    distinct = without_missing(labels, columns, 3, lambda kept: len({*kept}))
-    shares = without_missing(labels, columns[:1], 3, share)
-    of_one = without_missing(labels, columns[:1], 3, lambda kept: len({*kept}))
+    of_one, of_other = ([len({*own}) for own in values_of(column)] for column in columns)
+    shares = [
+        max(map(own.count, own), default=0) / max(len(own), 1) for own in values_of(columns[0])
+    ]
     for promise, expected, better in (
-        (PSensitiveKAnonymity(("a", "b"), 2, 2), min(distinct), min),
+        (PSensitiveKAnonymity(("a", "b"), 2, 2), min(*of_one, *of_other), min),
         (LDiversity("a", 2), min(of_one), min),
         (AlphaKAnonymity("a", 0.5, 2), max(shares), max),
     ):
