@@ -47,12 +47,13 @@ def test_each_place_has_one_finding_in_plain_words(change, says):
 
 NUMBER = {"role": "quasi", "type": "number"}
 HAS_NO_MEAN = "type number without a hierarchy"
-EMPTY = "attributes.x.ask: is empty; write the question, or delete the key"
+EMPTY = "attributes.x.ask: is empty"
 SETTINGS = [
     ({"role": "sensitve"}, "or 'household'; did you mean 'sensitive'?"),
     ({"role": "quasi", "type": "numbr"}, "did you mean 'number'?"),
     ({"role": "quasi", "domain": [-1.7e308, 1.7e308]}, "domain must lie within"),
-    *(({"role": "quasi", "ask": ask}, EMPTY) for ask in (None, "")),
+    ({"role": "quasi", "ask": None}, f"{EMPTY}; write the question, or delete the key"),
+    ({"role": "quasi", "ask": ""}, f"{EMPTY}; write a text, or delete the key"),
     ({"role": "quasi", "type": "category", "round": 5}, "of type number"),
     (NUMBER | {"round": 0}, "must be above 0"),
     (NUMBER | {"round": 5, "render": "mean"}, "'round' belongs to a quasi-identifier"),

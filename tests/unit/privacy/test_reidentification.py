@@ -18,7 +18,6 @@ from shoal.privacy.reidentification import (
     GlobalRisk,
     IndividualRisk,
     individual_risk,
-    risks_of_people,
     sample_report,
 )
 from shoal.reports.text import summary
@@ -53,11 +52,6 @@ def test_individual_risk_is_the_mean_of_one_by_all_who_fit(people, p):
     assert risk(people, people / p) == pytest.approx(naive.summed_risk(people, p), rel=1e-12)
 
 
-def test_the_risks_of_the_literature():
-    assert risk(1, 10) == pytest.approx(0.2558428, abs=1e-7)
-    assert risk(2, 20) == pytest.approx(0.0826841, abs=1e-7)
-
-
 def test_the_page_for_users_of_sdcmicro_compares_with_what_sdcmicro_computes():
     one, two, three = (risk(people, 10 * people) for people in (1, 2, 3))
     p, q = 0.1, 0.9
@@ -88,14 +82,6 @@ def classes_of(labels, weights, households=None, subjects=None):
     sample = Sample(np.array(weights, dtype=np.float64), homes)
     count = int(labels.max()) + 1
     return Classes(labels, count, subjects, sample=sample)
-
-
-def test_everybody_of_a_household_carries_the_chance_that_one_is_named():
-    found = risks_of_people(classes_of([0, 1, 2], [10, 10, 50], [0, 0, 1]))
-    own = 0.2558428
-    assert found.own[:2] == pytest.approx([own, own], abs=1e-7)
-    assert found.household[:2] == pytest.approx([1 - (1 - own) ** 2] * 2, abs=1e-7)
-    assert found.household[2] == pytest.approx(found.own[2])
 
 
 def test_the_records_of_a_person_count_once():
