@@ -10,7 +10,7 @@ import naive_windows
 from shoal.data.stream import Arrivals, Space
 from shoal.errors import PromiseError
 from shoal.policy.binding.table import bind_stream
-from shoal.streams.kernels import nearest_clusters
+from shoal.streams.kernels import grown_clusters, nearest_clusters
 from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
 from shoal.testing.methods import OnlyPeople
 from stream_cases import broken_rules, cases, policy_of, run, stream_of
@@ -44,6 +44,35 @@ def test_the_clusters_of_a_release_are_what_plain_python_finds(rule, case):
         labels = naive_streams.regrouped(costs, numbers, labels, count, k, TRIES, ROUNDS, order)
     wanted = naive_streams.joined(costs, labels, count) if count else [-1] * n
     assert [c for one in released for c in one.cluster.tolist()] == wanted
+
+
+@settings(max_examples=80)
+@given(case=cases(), tries=st.integers(1, 3), rounds=st.integers(1, 3))
+def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, rounds):
+    values, who, k, _, seed = case
+    own, people = space(), np.zeros(0, np.int32)
+    if len(set(who.tolist())) < len(who):
+        people = np.unique(who, return_inverse=True)[1].astype(np.int32)
+    near, leaf = own.scaled_positions(values), own.leaf(values)
+    costs = naive_streams.Costs(near, leaf, *own.costs)
+    picks = np.random.default_rng(seed).permutation(len(values))
+    labels, count = nearest_clusters.nearest(
+        near, leaf, people, picks, k, nearest_clusters.BY_NEAREST, *own.costs
+    )
+    before = labels.copy()
+    grown_clusters.regrouped(near, leaf, people, labels, k, tries, rounds, *own.costs)
+    plain = [None if c < 0 else c for c in before.tolist()]
+    wanted = naive_streams.regrouped(costs, people.tolist(), plain, count, k, tries, rounds)
+    assert [None if c < 0 else c for c in labels.tolist()] == wanted
+    loss = [
+        sum(costs.of(np.flatnonzero(found == c).tolist()) for c in range(count))
+        for found in (labels, before)
+    ]
+    assert loss[0] <= loss[1]
+    for c in range(count):
+        members = np.flatnonzero(labels == c)
+        assert len(members) == k
+        assert not len(people) or len(set(people[members].tolist())) == k
 
 
 @settings(max_examples=60)
