@@ -23,7 +23,7 @@ from shoal.advise.propose_linked import (
     read_table,
     tables_below_titles,
 )
-from shoal.auditor.verdict import of_cells
+from shoal.auditor.linked.audit import of_linked_cells
 from shoal.connectors import files
 from shoal.connectors.linked_tables import LinkedSources, TablePlace, table_places
 from shoal.data import cores
@@ -266,7 +266,7 @@ class SeveralLooks(Looks):
         asked, frames = Policy.from_dict(policy, base), self._tables(table, policy)
         for name in open_links(policy):  # asked above all columns
             frames.pop(name, None)
-        remarks: list[Context] = []
+        tables: dict[str, Table] = {}
         findings: list[AttributeFinding] = []
         steps: Context = {}
         problem = LinkedProblem(asked)
@@ -279,8 +279,7 @@ class SeveralLooks(Looks):
                 for one in findings_of(own, frame)
                 if one.kind is Fault.MISFIT and one.attribute not in declared.dates
             ]
-            for one in of_cells(own.tables.original_table(Table(frame)), own):
-                remarks.append({**one.report(), "column": one.column and _named(name, one.column)})
+            tables[name] = own.tables.original_table(Table(frame))
             whole = Table(as_read(frame, own.notation))
             for column, settings in declared.attributes.items():
                 is_asked = settings.role in ("quasi", "sensitive", "plain", "drop")
@@ -295,7 +294,7 @@ class SeveralLooks(Looks):
         return {
             "steps": {name: step for name, step in steps.items() if step},
             "findings": [plain_finding(finding) for finding in findings],
-            "remarks": remarks,
+            "remarks": [one.report() for one in of_linked_cells(tables, problem)],
         }
 
     def look_show_draft(

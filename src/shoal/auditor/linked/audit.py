@@ -460,7 +460,7 @@ def of_linked_cells(
     for about in (one for one in problem.given if one.name in tables):
         own = tables[about.name].without([*added & {*tables[about.name].names}])
         for one in of_cells(own, problem.alone(about)):
-            column = one.column if about.parent is None else f"{about.name}.{one.column}"
+            column = one.column if about.name == PEOPLE else f"{about.name}.{one.column}"
             text = one.text.replace(f"'{one.column}'", f"'{column}'")
             yield ReleaseWarning(one.code, text, column, one.severity, one.figures)
 
