@@ -50,7 +50,7 @@ def test_a_ledger_publishes_what_was_rehearsed(tmp_path, rehearsed, mode):
 @pytest.mark.parametrize("is_first", [True, False])
 def test_increments_may_differ_in_columns_that_nobody_needs(is_first):
     asked = POLICY | {"other": "drop"}
-    first, second = months(2)
+    first, second, *_ = months()
     wider = (first if is_first else second).with_columns(more=pl.lit("x"))
     assert shoal.rehearse([wider, second] if is_first else [first, wider], asked)
 
