@@ -51,7 +51,7 @@ class Engine:
         """A place for a table's codes. beside: whose folder all workers see."""
         if self._workers is None:
             self._workers = self.start(self._open)
-        draft = draft_beside(Path(beside).absolute(), str(beside), is_folder=True)
+        draft = draft_beside(Path(beside).absolute(), f"output '{beside}'", is_folder=True)
         try:
             folder = self._open.enter_context(draft)
         except InputError:

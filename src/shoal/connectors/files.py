@@ -156,7 +156,7 @@ def atomic_write(path: str, is_private: bool = False, replace: bool = True) -> I
     """
     check_writable(path, replace)
     target = _target_of(path)
-    with outputs.draft_beside(target, path) as draft:
+    with outputs.draft_beside(target, f"output '{path}'") as draft:
         yield draft
         check_writable(path, replace)
         _take_place(draft, target, path, is_private)

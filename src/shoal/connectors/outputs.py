@@ -336,12 +336,12 @@ _DRAFT = re.compile(rf"\..+\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part", re.DOTALL)
 
 @contextmanager
 def draft_beside(
-    target: Path, output: str, is_folder: bool = False, remedy: str = "name another place"
+    target: Path, what: str, is_folder: bool = False, remedy: str = "name another place"
 ) -> Iterator[Path]:
     """A new file or folder, its owner's alone until it takes its place; else it is deleted at the
     end. What dead writers left in that folder, of any output, is deleted first.
 
-    output: the target in messages. Raises InputError where nothing can be made there.
+    what: the target in messages. Raises InputError where nothing can be made there.
     """
     with suppress(OSError):  # a folder that may be written to, but not listed
         sweep(target.parent)
@@ -350,7 +350,7 @@ def draft_beside(
         # a fresh name that nobody could have prepared; who is stopped after its making deletes it
         draft = _draft_name(target)
         try:
-            lock = _made_and_locked(draft, output, is_folder, remedy)
+            lock = _made_and_locked(draft, what, is_folder, remedy)
             if lock is not None:
                 yield draft
         finally:
@@ -378,11 +378,11 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(dead)
 
 
-def _made_and_locked(draft: Path, output: str, is_folder: bool, remedy: str) -> int | None:
+def _made_and_locked(draft: Path, what: str, is_folder: bool, remedy: str) -> int | None:
     """Makes a draft; the descriptor whose lock says that its writer lives, None where another run
     has swept the draft away before it was locked.
     """
-    with os_errors_as_input_errors(f"output '{output}'", remedy, "writing"):
+    with os_errors_as_input_errors(what, remedy, "writing"):
         if is_folder:
             draft.mkdir(mode=0o700)
             with suppress(FileNotFoundError):

@@ -241,7 +241,7 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
     """
     target = Path(output_path)
     check_target(output_path, replace, proof)
-    with outputs.draft_beside(target, output_path, is_folder=True) as draft:
+    with outputs.draft_beside(target, f"output '{output_path}'", is_folder=True) as draft:
         yield draft
         check_target(output_path, replace, proof)  # somebody may have taken the name meanwhile
         with os_errors_as_input_errors(f"output '{output_path}'", "name a new folder", "writing"):

@@ -331,7 +331,7 @@ class BatchFolder:
 @contextmanager
 def batch_folder(output: str) -> Iterator[BatchFolder]:
     """The folder for its one writer. What a dead one left beside it is deleted."""
-    with draft_beside(Path(output), output, is_folder=True) as draft:
+    with draft_beside(Path(output), f"output '{output}'", is_folder=True) as draft:
         yield BatchFolder(output, draft)
 
 

@@ -223,7 +223,7 @@ class Ledger(layout.Chain):
     def _draft_beside(self, home: Path, what: str) -> AbstractContextManager[Path]:
         """A locked folder, which nobody who writes beside it takes for what a kill left."""
         target = home / f"{self.path.name}.{what}"
-        return outputs.draft_beside(target, str(self.path), is_folder=True, remedy=REMEDY)
+        return outputs.draft_beside(target, f"ledger '{self.path}'", is_folder=True, remedy=REMEDY)
 
     def commit(
         self,
