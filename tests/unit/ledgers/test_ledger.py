@@ -890,3 +890,10 @@ def committed_after(happens: Callable[[], None], commit: Any = Ledger.commit) ->
         return commit(*arguments, **named)
 
     return committed
+
+
+def test_an_append_removes_what_an_earlier_build_left_of_a_step(tmp_path):
+    left = grown(tmp_path / "L", releases=1).with_name("L.private") / ".000002.part"
+    left.mkdir()
+    append(tmp_path / "L", wearers(30, 2))
+    assert not left.exists()

@@ -315,6 +315,9 @@ class Ledger(layout.Chain):
         for folder in (self.path.parent, self.path, self.private):
             if folder.is_dir():
                 outputs.sweep(folder)
+        for name in filter(layout.is_draft, layout.names_in(self.private)):
+            if (self.private / name).is_dir():  # of a step, from an earlier build
+                outputs.remove_folder(self.private / name)
         last = max(self.steps(), default=0)
         if last and self.is_committed(last):
             step = self.step(last)
